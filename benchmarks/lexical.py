@@ -24,8 +24,9 @@ from benchmarks.targets import at_least, at_most
 from benchmarks.zipf import MEAN_TERMS, VOCABULARY, Corpus, make, questions
 from ragkit.settings import Settings
 from ragkit.store import postings, segment_cache
-from ragkit.store.lending import lent, transaction
+from ragkit.store.lending import lent
 from ragkit.store.open import Database, open_database
+from ragkit.store.session import open_session
 from ragkit.text.terms import Terms
 
 QUERIES: Final = 200
@@ -168,8 +169,8 @@ def _load(database: Database, corpus: Corpus, home: Path) -> dict[str, float]:
     for block in range(0, len(corpus), BLOCK):
         numbers = range(block, min(block + BLOCK, len(corpus)))
         terms = Terms.of([corpus.words(number) for number in numbers])
-        with transaction(database.pool, "default") as cursor:
-            postings.add_segment(cursor, "default", owner, [n + 1 for n in numbers], terms)
+        with open_session(database.pool, "default") as session:
+            postings.add_segment(session, owner, [n + 1 for n in numbers], terms)
         with lent(database.pool) as conn:
             postings.merge(conn, "default", owner)
         if block % 100_000 == 0:

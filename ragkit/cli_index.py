@@ -116,13 +116,13 @@ def _print(
 ) -> None:
     from ragkit import render
     from ragkit.store.inspect import own_vectors
-    from ragkit.store.lending import transaction
+    from ragkit.store.session import open_session
     from ragkit.store.vectors import state
 
     with database.owner() as conn:
         index = state(conn, space)
-    with transaction(database.pool, settings.tenant) as cursor:
-        vectors, recent = own_vectors(cursor, index.table, settings.tenant)
+    with open_session(database.pool, settings.tenant) as session:
+        vectors, recent = own_vectors(session, index.table)
     described = _state_json(replace(index, vectors=vectors, recent=recent))
     if json:
         render.print_json({"collection": name} | described)

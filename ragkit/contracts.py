@@ -172,10 +172,7 @@ class Reader(Protocol):
     """One consistent view of a store, for the length of one search."""
 
     def moment(self, collection: str) -> object:
-        """Name what is seen of a collection: views of equal moments find the same by words.
-
-        No two are equal where an extension of the server indexes the words.
-        """
+        """Name what is seen of a collection: views of equal moments find the same by words."""
         ...
 
     def nearest(
@@ -221,20 +218,6 @@ class Reader(Protocol):
 
     def postings(self, collection: str, terms: Sequence[str]) -> Postings:
         """Fetch the postings of the given terms."""
-        ...
-
-    def lexical_index(self, collection: str) -> str:
-        """Name what indexes a collection's words: "ragkit", or an extension of the server."""
-        ...
-
-    def ranked(self, collection: str, terms: Sequence[str], k: int) -> Sequence[tuple[int, float]]:
-        """Let the extension rank the k best chunks for these terms, best first."""
-        ...
-
-    def ranks(
-        self, collection: str, terms: Sequence[str], chunks: Sequence[int]
-    ) -> Mapping[int, float]:
-        """Let the extension score these chunks; one that has none of the terms is absent."""
         ...
 
     def beginning_or_ending(self, collection: str, character: str) -> Sequence[str]:

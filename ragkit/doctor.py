@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from ragkit.contracts import Embedder
     from ragkit.settings import Settings
     from ragkit.store.open import Database
+    from ragkit.store.session import Session
     from ragkit.types import EmbeddingSpace
 
 
@@ -93,25 +94,25 @@ def _entailment(settings: Settings) -> Check:
 
 
 def _database(settings: Settings, embedder: Embedder | None) -> Iterator[Check]:
-    from ragkit.store.lending import transaction
     from ragkit.store.open import open_database
+    from ragkit.store.session import open_session
 
     try:
         with open_database(settings) as database:
             where = "embedded" if settings.database_url is None else "by RAGKIT_DATABASE_URL"
-            with transaction(database.pool, settings.tenant) as cursor:
-                versions = inspect.versions(cursor)
+            with open_session(database.pool, settings.tenant) as session:
+                versions = inspect.versions(session)
                 yield Check("database", True, f"PostgreSQL {versions.postgres}, {where}")
                 yield Check("pgvector", True, versions.pgvector)
                 if settings.tenants == "on":  # or it would not be open
-                    role = cursor.connection.info.user
+                    role = session.cursor.connection.info.user
                     protection = f"kept apart by row-level security, which binds the role {role}"
                     yield Check("tenants", True, protection)
                 if settings.database_replica_url is not None:
-                    yield _replica(settings, cursor)
-                yield _indexes(cursor, settings.tenant)
-                yield _orphans(cursor, settings.tenant)
-                yield _failed_jobs(cursor, settings.tenant)
+                    yield _replica(settings, session.cursor)
+                yield _indexes(session)
+                yield _orphans(session)
+                yield _failed_jobs(session)
             yield _documents(database, settings)
             if embedder is not None:
                 yield from _truncated(database, settings)
@@ -135,9 +136,9 @@ def _replica(settings: Settings, cursor: Cursor[Any]) -> Check:
     )
 
 
-def _indexes(cursor: Cursor[Any], tenant: str) -> Check:
-    used, findings = inspect.unused_indexes(cursor, tenant)
-    invalid = inspect.invalid_indexes(cursor)
+def _indexes(session: Session) -> Check:
+    used, findings = inspect.unused_indexes(session)
+    invalid = inspect.invalid_indexes(session)
     problems = [f"{f.query} reads all {f.rows} rows of {f.table}" for f in findings]
     problems += [f"index {name} is incomplete" for name in invalid]
     if problems:
@@ -147,15 +148,15 @@ def _indexes(cursor: Cursor[Any], tenant: str) -> Check:
     return Check("indexes", True, usage)
 
 
-def _orphans(cursor: Cursor[Any], tenant: str) -> Check:
-    counts = inspect.orphans(cursor, tenant)
+def _orphans(session: Session) -> Check:
+    counts = inspect.orphans(session)
     summary = ", ".join(f"{count} {table}" for table, count in counts.items() if count)
     remedy = "delete the documents concerned and ingest them again" if summary else ""
     return Check("orphans", not summary, summary or "none", remedy)
 
 
-def _failed_jobs(cursor: Cursor[Any], tenant: str) -> Check:
-    failed = inspect.failed_jobs(cursor, tenant)
+def _failed_jobs(session: Session) -> Check:
+    failed = inspect.failed_jobs(session)
     summary = f"{failed} failed at their last ingestion" if failed else "none failed"
     remedy = "run `ragkit ingest` on them again to see the reasons" if failed else ""
     return Check("files", True, summary, remedy)
@@ -214,10 +215,10 @@ def _unread(database: Database, settings: Settings) -> Check:
 
 
 def _longer(database: Database, tenant: str, collection: str, max_tokens: int) -> int:
-    from ragkit.store.lending import transaction
+    from ragkit.store.session import open_session
 
-    with transaction(database.pool, tenant) as cursor:
-        return inspect.truncated(cursor, tenant, collection, max_tokens)
+    with open_session(database.pool, tenant) as session:
+        return inspect.truncated(session, collection, max_tokens)
 
 
 def _collection(database: Database, settings: Settings) -> Iterator[Check]:

@@ -129,7 +129,6 @@ class Settings(BaseSettings):
     infer_filters: Literal["off", "on"] = "off"
     stem: Literal["english", "none"] = "english"
     cjk: Literal["bigrams", "rjieba"] = "bigrams"
-    lexical_index: Literal["ragkit", "pg_textsearch", "pg_search"] = "ragkit"
     vector_type: Literal["halfvec", "vector", "bit"] = "halfvec"
     vector_index: Literal["auto", "none", "hnsw", "ivfflat"] = "auto"
 

@@ -10,6 +10,7 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING, Final
 
 from ragkit.masking import masked
+from ragkit.settings_reference import FORMER
 from ragkit.settings_tables import written
 
 if TYPE_CHECKING:
@@ -58,4 +59,5 @@ def short_path(path: str) -> str:
 def _unknown(name: str, origin: str, names: Collection[str]) -> str:
     close = get_close_matches(name, names, n=1)
     remedy = f"write {close[0]}" if close else f"use one of {', '.join(names)}"
+    remedy = FORMER.get(name, remedy)
     return f"{origin or 'Settings'}: there is no setting {short(name)}; {remedy}."

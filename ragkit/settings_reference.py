@@ -174,10 +174,6 @@ TABLES: Final[Mapping[str, Mapping[str, Entry]]] = {
             "Chinese, Japanese and Korean as pairs of characters, or Chinese words by `rjieba`; of"
             " collections made from now on"
         ),
-        "lexical_index": Entry(
-            "`pg_textsearch` or `pg_search`, where the server has that extension; of collections"
-            " made from now on"
-        ),
         "vector_type": Entry(
             "how vectors are stored and indexed: `halfvec`, `vector`, or `bit` for an index of"
             " signs whose candidates are compared exactly"
@@ -273,3 +269,8 @@ USUAL: Final = tuple(
     "home collection database_url llm_url llm_model llm_api_key embed_model embed_device mask"
     " reranker serve_host serve_port".split()
 )
+
+# Settings that are gone, each with what to do instead.
+FORMER: Final[Mapping[str, str]] = {
+    "lexical_index": "take it away: ragkit's own word index is exact and needs no extension",
+}

@@ -11,7 +11,7 @@ from difflib import get_close_matches
 from typing import Any, Final
 
 from ragkit.errors import SettingsError
-from ragkit.settings_reference import TABLES
+from ragkit.settings_reference import FORMER, TABLES
 
 _TABLE_OF: Final = {name: table for table, entries in TABLES.items() for name in entries}
 
@@ -77,7 +77,9 @@ def _unknown_at_the_top(key: str) -> str:
 def _unknown_key(table: str, key: str) -> str:
     inside = [place(name)[1] for name in TABLES[table]]
     elsewhere = [name for name in _TABLE_OF if key in {name, place(name)[1]}]
-    if not get_close_matches(key, inside, n=1) and elsewhere:
+    if key in FORMER:
+        remedy = FORMER[key]
+    elif not get_close_matches(key, inside, n=1) and elsewhere:
         remedy = f"write {written(elsewhere[0])}"
     else:
         remedy = _remedy(key, inside)

@@ -41,7 +41,7 @@ HARMLESS: Final = frozenset(
     " serve_key_concurrency serve_key_rate serve_max_upload_mb serve_grace_s serve_keep_days"
     " splitter chunk_tokens chunk_overlap_tokens chunk_header long_chunks unicode mask"
     " boilerplate near_duplicates comments revisions ocr pdf_layout top_k vector_type"
-    " vector_index stem cjk lexical_index keep_versions reranker_model"
+    " vector_index stem cjk keep_versions reranker_model"
     " rerank_candidates max_per_document diversity expand queries infer_filters"
     " parse_memory_mb parse_cpu_s parse_wall_s parse_unzipped_mb parse_text_mchars"
     " max_file_mb jobs".split()

@@ -26,6 +26,7 @@ DECLARE
     name  text;
     columns text;
     part  text;
+    chunks text;  -- the view of chunks, which is made again over the new table
 BEGIN
     IF parts NOT BETWEEN 2 AND 1000 THEN
         RAISE EXCEPTION 'ragkit.partitions is %: between 2 and 1000 are of use', parts;
@@ -50,6 +51,11 @@ BEGIN
     LOOP
         EXECUTE format('ALTER TABLE %s DROP CONSTRAINT %I', one.of, one.conname);
     END LOOP;
+
+    IF 'chunk'::regclass = ANY (big) THEN
+        chunks := pg_get_viewdef('visible_chunk'::regclass);
+        DROP VIEW visible_chunk;
+    END IF;
 
     FOREACH big_one IN ARRAY big LOOP
         SELECT relname INTO name FROM pg_class WHERE oid = big_one;
@@ -88,6 +94,12 @@ BEGIN
     FOREACH part IN ARRAY coalesce(keys, '{}') LOOP
         EXECUTE part;
     END LOOP;
+    IF chunks IS NOT NULL THEN
+        EXECUTE 'CREATE VIEW visible_chunk WITH (security_invoker = true) AS ' || chunks;
+        FOR name IN SELECT * FROM ragkit_user_roles() LOOP
+            EXECUTE format('GRANT SELECT, UPDATE ON visible_chunk TO %I', name);
+        END LOOP;
+    END IF;
     FOR one IN SELECT c.oid::regclass AS of FROM pg_class c
         JOIN pg_class k ON k.oid = 'collection'::regclass AND c.relnamespace = k.relnamespace
         WHERE c.relkind = 'p'

@@ -107,19 +107,15 @@ class Search:
     def _words_first(self, snapshot: ExitStack) -> tuple[Reader | None, _Words | None]:
         """Search for the words, and keep their snapshot open if the query is embedded by then.
 
-        Otherwise the snapshot ends: none is open while a model computes. An extension's index
-        scores only in an open snapshot, so it is not searched before.
+        If not, it ends: none is open while a model computes.
         """
         with ExitStack() as opened:
             reader = opened.enter_context(self._retriever.store.snapshot())
-            collection = self._retriever.collection
-            if not self._vectors and reader.lexical_index(collection) != "ragkit":
-                return None, None
             words = self._words(reader)
             if self._vectors:
                 snapshot.push(opened.pop_all())
                 return reader, words
-            return None, replace(words, moment=reader.moment(collection))
+            return None, replace(words, moment=reader.moment(self._retriever.collection))
 
     def _with_meaning(self, reader: Reader, words: _Words | None) -> SearchResult:
         """Search among the vectors, fuse with the words' hits, and fetch.

@@ -1,7 +1,6 @@
-"""Back a database up into a folder, restore it, and show that both hold and find the same.
+"""Back a database up into a folder, restore it, and compare rows and searches of both.
 
-PostgreSQL's own pg_dump and pg_restore do the work. It knows nothing of what the tables mean but
-which of them are searched.
+PostgreSQL's own pg_dump and pg_restore do the work.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ if TYPE_CHECKING:
 
 FORMAT: Final = 1  # of check.json
 SAMPLED: Final = 5  # stored passages of each collection that are searched for; arbitrary
-FOUND: Final = 10
+HITS: Final = 10
 
 _TABLES: Final = """
     SELECT relname FROM pg_class WHERE relkind IN ('r', 'p') AND NOT relispartition
@@ -61,10 +60,10 @@ _PATIENT: Final = "SET LOCAL idle_in_transaction_session_timeout = 0"  # while p
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """What a database holds and finds: rows and a hash by table, and the chunks found by search.
+    """The content of a database: rows and a hash by table, and the hits of searches.
 
-    `searches` maps a tenant, collection, sampled chunk and leg to the ids of what was found, best
-    first; it is empty where the schema is another version's.
+    `searches` maps a tenant, collection, sampled chunk and leg to the ids of its hits, best first;
+    it is empty where the schema is another version's.
     """
 
     tables: Mapping[str, tuple[int, str]]
@@ -107,17 +106,17 @@ def back_up(url: str, folder: Path) -> Content:
         with connect(url) as conn:
             current = is_current(conn)
             with _snapshot(conn) as cursor:
-                found = content(cursor, searched=current)
+                saved = content(cursor, searched=current)
                 shared = str(first_value(cursor, "SELECT pg_export_snapshot()"))
                 dump = ["pg_dump", "--format=custom", "--enable-row-security"]
                 dump += ["--snapshot", shared, "--file", str(part / "database.dump")]
                 _run(dump, url)
-        _write(part / "check.json", {"format": FORMAT, **asdict(found)})
+        _write(part / "check.json", {"format": FORMAT, **asdict(saved)})
         part.rename(folder)
     except BaseException:
         shutil.rmtree(part, ignore_errors=True)
         raise
-    return found
+    return saved
 
 
 def restore(url: str, folder: Path, *, keep: bool = False) -> Content:
@@ -130,7 +129,8 @@ def restore(url: str, folder: Path, *, keep: bool = False) -> Content:
     """
     folder = folder.absolute()
     saved = read_content(folder)
-    if saved.tables.get(MIGRATIONS, (0, ""))[0] > last_step():
+    is_prerelease = "lexical_text" in saved.tables  # which numbered its steps otherwise
+    if not is_prerelease and saved.tables.get(MIGRATIONS, (0, ""))[0] > last_step():
         raise UsageError(f"{folder} is the backup of a newer ragkit: upgrade this one first.")
     with connect(url) as conn:
         clear_unused(conn)
@@ -139,40 +139,41 @@ def restore(url: str, folder: Path, *, keep: bool = False) -> Content:
     # The database itself is named in the environment, as its password is.
     _run([*command, "--dbname", "application_name=ragkit", str(folder / "database.dump")], url)
     try:
-        found = _restored(url)
+        restored = _restored(url)
     except RagkitError as error:
         raise _unlike(url, f"cannot be checked: {error}", keep=keep) from error
-    if wrong := saved.other_rows(found):
-        raise _unlike(url, f"is not what was saved: {_some(wrong)}.", keep=keep)
-    if wrong := saved.other_searches(found):
+    if differences := saved.other_rows(restored):
+        raise _unlike(url, f"is not what was saved: {_first(differences)}.", keep=keep)
+    if differences := saved.other_searches(restored):
         raise DatabaseError(
             "What was restored has the saved rows, all of them, but searches find something else:"
-            f" {_some(wrong)}. It was kept: compare the versions of ragkit and pgvector with those"
-            " that saved it, and try searches before you rely on it."
+            f" {_first(differences)}. It was kept: compare the versions of ragkit and pgvector with"
+            " those that saved it, and try searches before you rely on it."
         )
-    return found
+    return restored
 
 
-def _unlike(url: str, what: str, *, keep: bool) -> DatabaseError:
-    """Say what is wrong with what was restored, having taken it out again unless `keep`."""
+def _unlike(url: str, problem: str, *, keep: bool) -> DatabaseError:
+    """Make an error of a problem with the restored rows, which are dropped unless `keep`."""
     if keep:
-        return DatabaseError(f"What was restored {what} It was kept, as --keep has it.")
+        return DatabaseError(f"What was restored {problem} It was kept, as --keep has it.")
     try:
         with connect(url) as conn:
             clear(conn)
     except DatabaseError as error:
         return DatabaseError(
-            f"What was restored {what} It could not be taken out again, and is still there: {error}"
+            f"What was restored {problem} It could not be taken out again, and is still there:"
+            f" {error}"
         )
     return DatabaseError(
-        f"What was restored {what} The database is empty again: restore another backup, or this one"
-        " with --keep, which leaves it as it comes."
+        f"What was restored {problem} The database is empty again: restore another backup, or"
+        " this one with --keep, which leaves it as it comes."
     )
 
 
-def _some(wrong: list[str]) -> str:
-    more = f"; and {len(wrong) - 5} more" if len(wrong) > 5 else ""
-    return "; ".join(wrong[:5]) + more
+def _first(differences: list[str]) -> str:
+    remaining = f"; and {len(differences) - 5} more" if len(differences) > 5 else ""
+    return "; ".join(differences[:5]) + remaining
 
 
 def _restored(url: str) -> Content:
@@ -216,22 +217,24 @@ def _searches(cursor: Cursor[Any]) -> Iterator[tuple[str, list[int]]]:
     from ragkit.retrieve.words.lexical import search_words
     from ragkit.store import documents, vectors
     from ragkit.store.reader import PostgresReader
+    from ragkit.store.session import session_on
     from ragkit.types import EmbeddingSpace
 
     rows = cursor.execute(_SPACES).fetchall()
     spaces = [(int(number), EmbeddingSpace(*row)) for number, *row in rows]
     for tenant, collection, chunk, text in cursor.execute(_SAMPLE, (SAMPLED,)).fetchall():
-        reader = PostgresReader(cursor, tenant)
+        session = session_on(cursor, tenant)
+        reader = PostgresReader(session)
         name = f"{tenant}/{collection}/{chunk}"
-        best = search_words(reader, collection, text, FOUND).best
-        yield f"{name} by words", [found for found, _ in best]
-        owner = documents.collection_id(cursor, tenant, collection)
-        for number, space in spaces:
+        best = search_words(reader, collection, text, HITS).best
+        yield f"{name} by words", [hit for hit, _ in best]
+        number = documents.collection_id(session, collection)
+        for space_id, space in spaces:
             for vector in reader.vectors(space, [chunk]).values():
                 # Exact: an approximate index comes out otherwise when it is built again.
-                nearest = vectors.nearest(cursor, space, tenant, owner, vector, FOUND, exact=True)
-                by = f"{space.model}, {space.dimension} dimensions, space {number}"
-                yield f"{name} by {by}", [found for found, _ in nearest]
+                nearest = vectors.nearest(session, space, number, vector, HITS, exact=True)
+                label = f"{space.model}, {space.dimension} dimensions, space {space_id}"
+                yield f"{name} by {label}", [hit for hit, _ in nearest]
 
 
 @contextmanager
@@ -253,11 +256,11 @@ def _run(command: list[str], url: str) -> None:
     from psycopg import pq
     from psycopg.conninfo import conninfo_to_dict
 
-    given = conninfo_to_dict(url)
+    parameters = conninfo_to_dict(url)
     variables = {
-        option.envvar.decode(): str(given[option.keyword.decode()])
+        option.envvar.decode(): str(parameters[option.keyword.decode()])
         for option in pq.Conninfo.get_defaults()
-        if option.envvar and given.get(option.keyword.decode()) is not None
+        if option.envvar and parameters.get(option.keyword.decode()) is not None
     }
     # Row-level security binds the owner too, who has to say that all tenants are meant.
     options = f"{variables.get('PGOPTIONS', '')} -c ragkit.all_tenants=on"
@@ -277,5 +280,5 @@ def _write(path: Path, value: Mapping[str, Any]) -> None:
         file.write(json.dumps(value, ensure_ascii=False, indent=1) + "\n")
 
 
-def _rows(found: tuple[int, str] | None) -> str:
-    return "not there" if found is None else f"{found[0]:,} rows ({found[1][-8:]})"
+def _rows(content: tuple[int, str] | None) -> str:
+    return "not there" if content is None else f"{content[0]:,} rows ({content[1][-8:]})"

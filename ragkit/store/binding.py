@@ -1,8 +1,7 @@
-"""The embedding space that a collection is searched in: bound to it, held, and required of others.
+"""The embedding space that a collection is searched in: set, locked, and required of searches.
 
-Writers hold the collection's row shared while they add vectors of its space, so that a switch to
-another waits for them and they for it. It knows nothing of how a collection comes by another space:
-see `ragkit.store.spaces`.
+Writers lock the collection's row shared while they add vectors of its space, so that a switch to
+another waits for them and they for it. Switching is in `ragkit.store.spaces`.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from ragkit.errors import OtherModelError
 from ragkit.types import EmbeddingSpace
 
 if TYPE_CHECKING:
-    from psycopg import Cursor
+    from ragkit.store.session import Session
 
 State = Literal["active", "previous", "ready", "building", "dropped"]
 
@@ -26,18 +25,25 @@ _ACTIVE: Final = """
         c.switched_at
     FROM collection c JOIN collection_space k
         ON k.tenant = c.tenant AND k.collection_id = c.id AND k.space_id = c.space_id
-    WHERE c.tenant = %s AND c.id = %s AND EXISTS (
+    WHERE c.tenant = %(tenant)s AND c.id = %(collection)s AND EXISTS (
         SELECT 1 FROM chunk t WHERE t.tenant = c.tenant AND t.collection_id = c.id)
 """
-_BOUND: Final = "SELECT space_id FROM collection WHERE tenant = %s AND id = %s"
+_BOUND: Final = """
+    SELECT space_id FROM collection WHERE tenant = %(tenant)s AND id = %(collection)s
+"""
+_BIND: Final = """
+    UPDATE collection SET space_id = %(space)s, previous_space_id = NULL
+    WHERE tenant = %(tenant)s AND id = %(collection)s
+"""
 _IS_ACTIVE: Final = """
     SELECT c.space_id = (SELECT s.id FROM embedding_space s WHERE
-        (s.model, s.revision, s.dimension, s.query_prefix, s.passage_prefix) = (%s, %s, %s, %s, %s))
-    FROM collection c WHERE c.tenant = %s AND c.id = %s
+        (s.model, s.revision, s.dimension, s.query_prefix, s.passage_prefix)
+            = (%(model)s, %(revision)s, %(dimension)s, %(query_prefix)s, %(passage_prefix)s))
+    FROM collection c WHERE c.tenant = %(tenant)s AND c.id = %(collection)s
 """
 _COMPLETE: Final = """
-    UPDATE collection_space SET complete_at = coalesce(complete_at, now())
-    WHERE tenant = %s AND collection_id = %s AND space_id = %s
+    UPDATE collection_space SET complete_at = now() WHERE tenant = %(tenant)s
+        AND collection_id = %(collection)s AND space_id = %(space)s AND complete_at IS NULL
 """
 _REMEMBER: Final = """
     INSERT INTO collection_space (tenant, collection_id, space_id, kept, space, source, first)
@@ -53,9 +59,9 @@ _REMEMBER: Final = """
 
 @dataclass(frozen=True, slots=True)
 class KeptSpace:
-    """A space of a collection's: what it is, what its model is loaded by, and how far it is.
+    """A space of a collection, the source that its model is loaded by, and its state.
 
-    `first` is how many dimensions were asked for; None means all that the model has.
+    `first` is how many dimensions were requested; None means all that the model has.
     """
 
     id: int
@@ -68,116 +74,104 @@ class KeptSpace:
     switched_at: datetime | None
 
 
-def active(cursor: Cursor[Any], tenant: str, collection: int) -> KeptSpace | None:
+def active(session: Session, collection: int) -> KeptSpace | None:
     """Return the space that a collection is searched in; None for one without passages."""
-    row = cursor.execute(_ACTIVE, (tenant, collection)).fetchone()
+    row = session.row(_ACTIVE, {"collection": collection})
     return None if row is None else kept_space(row)
 
 
 def remember(
-    cursor: Cursor[Any],
-    tenant: str,
+    session: Session,
     collection: int,
     space_id: int,
     space: EmbeddingSpace,
     source: str = "",
     first: int | None = None,
 ) -> None:
-    """Note that a collection has, or is to have, vectors in a space; what was noted stays."""
-    values = {"tenant": tenant, "collection": collection, "id": space_id}
-    what = json.dumps(asdict(space), ensure_ascii=False)
-    cursor.execute(_REMEMBER, {**values, "space": what, "source": source, "first": first})
+    """Note that a collection has, or is to have, vectors in a space; earlier notes stay."""
+    columns = json.dumps(asdict(space), ensure_ascii=False)
+    values = {"collection": collection, "id": space_id, "space": columns}
+    session.execute(_REMEMBER, {**values, "source": source, "first": first})
 
 
-def bind(
-    cursor: Cursor[Any], tenant: str, collection: int, space_id: int, space: EmbeddingSpace
-) -> None:
-    """Make a space a collection's own while it has no passages.
+def bind(session: Session, collection: int, space_id: int, space: EmbeddingSpace) -> None:
+    """Make a space the active one of a collection that has no passages.
 
-    Raises OtherModelError when it is searched in another. For a transaction of its own, before
-    `hold`: two writers that bind and hold in one would wait for each other.
+    Raises OtherModelError when it is searched in another. For a session of its own, before `hold`:
+    two writers that bind and hold in one would wait for each other.
     """
-    if bound(cursor, tenant, collection) == space_id:
+    if bound(session, collection) == space_id:
         return
-    lock_bound(cursor, tenant, collection)
+    lock_bound(session, collection)
     # A statement of its own: it sees what was committed while the lock was waited for.
-    known = active(cursor, tenant, collection)
-    if known is not None and known.id != space_id:
-        raise other_model(known.space, space)
-    remember(cursor, tenant, collection, space_id, space)
-    cursor.execute(
-        "UPDATE collection SET space_id = %s, previous_space_id = NULL"
-        " WHERE tenant = %s AND id = %s",
-        (space_id, tenant, collection),
-    )
-    complete(cursor, tenant, collection, space_id)
+    present = active(session, collection)
+    if present is not None and present.id != space_id:
+        raise other_model(present.space, space)
+    remember(session, collection, space_id, space)
+    session.execute(_BIND, {"collection": collection, "space": space_id})
+    complete(session, collection, space_id)
 
 
-def complete(cursor: Cursor[Any], tenant: str, collection: int, space_id: int) -> None:
+def complete(session: Session, collection: int, space_id: int) -> None:
     """Note that every passage of a collection has its vector in a space."""
-    cursor.execute(_COMPLETE, (tenant, collection, space_id))
+    session.execute(_COMPLETE, {"collection": collection, "space": space_id})
 
 
-def hold(
-    cursor: Cursor[Any], tenant: str, collection: int, space_id: int, space: EmbeddingSpace
-) -> None:
-    """Keep a collection in this space until the transaction ends. Raises OtherModelError."""
-    row = cursor.execute(_BOUND + " FOR SHARE", (tenant, collection)).fetchone()
+def hold(session: Session, collection: int, space_id: int, space: EmbeddingSpace) -> None:
+    """Keep a collection in this space until the session ends. Raises OtherModelError."""
+    row = session.row(_BOUND + " FOR SHARE", {"collection": collection})
     if row is None or row[0] != space_id:
-        known = active(cursor, tenant, collection)
-        raise other_model(known.space if known else None, space)
+        present = active(session, collection)
+        raise other_model(present.space if present else None, space)
 
 
-def require(cursor: Cursor[Any], tenant: str, collection: int, space: EmbeddingSpace) -> None:
+def require(session: Session, collection: int, space: EmbeddingSpace) -> None:
     """Raise OtherModelError unless a collection is searched in this space, or has no passages."""
-    what = (space.model, space.revision, space.dimension, space.query_prefix, space.passage_prefix)
-    row = cursor.execute(_IS_ACTIVE, (*what, tenant, collection)).fetchone()
-    if row == (True,):
+    if session.row(_IS_ACTIVE, {**asdict(space), "collection": collection}) == (True,):
         return
-    known = active(cursor, tenant, collection)
-    if known is not None and known.space != space:
-        raise other_model(known.space, space)
+    present = active(session, collection)
+    if present is not None and present.space != space:
+        raise other_model(present.space, space)
 
 
-def other_model(known: EmbeddingSpace | None, given: EmbeddingSpace) -> OtherModelError:
-    """Say which of its model a collection has and which vectors were to meet it."""
-    if known is None:
+def other_model(present: EmbeddingSpace | None, other: EmbeddingSpace) -> OtherModelError:
+    """Say which model a collection has, and which other one the vectors are of."""
+    if present is None:
         return OtherModelError(
-            f"the collection has no vectors of {described(given)}: ingest into it, or name another"
+            f"the collection has no vectors of {described(other)}: ingest into it, or name another"
         )
     return OtherModelError(
-        f"the collection is embedded with {described(known)}, not with {described(given, known)}:"
-        f" use the collection's model, or move it to the other with"
+        f"the collection is embedded with {described(present)}, not with"
+        f" {described(other, present)}: use the collection's model, or move it to the other with"
         " `ragkit index reembed --to MODEL`"
     )
 
 
-def described(space: EmbeddingSpace, beside: EmbeddingSpace | None = None) -> str:
-    """Name a space in a few words; what differs from the one beside it is said in full."""
+def described(space: EmbeddingSpace, reference: EmbeddingSpace | None = None) -> str:
+    """Name a space in a few words, and prefixes that differ from those of a reference."""
     words = [f"revision {space.revision}", f"{space.dimension} dimensions"]
-    if beside is not None and beside.model == space.model:
-        for name, mine, its in (
-            ("query", space.query_prefix, beside.query_prefix),
-            ("passage", space.passage_prefix, beside.passage_prefix),
+    if reference is not None and reference.model == space.model:
+        for name, prefix, expected in (
+            ("query", space.query_prefix, reference.query_prefix),
+            ("passage", space.passage_prefix, reference.passage_prefix),
         ):
-            if mine != its:
-                words.append(f"{name} prefix {mine!r} where it has {its!r}")
+            if prefix != expected:
+                words.append(f"{name} prefix {prefix!r} where it has {expected!r}")
     return f"{space.model} ({', '.join(words)})"
 
 
-def bound(cursor: Cursor[Any], tenant: str, collection: int) -> int | None:
+def bound(session: Session, collection: int) -> int | None:
     """Return the number of the space that a collection is bound to, passages or none."""
-    row = cursor.execute(_BOUND, (tenant, collection)).fetchone()
+    row = session.row(_BOUND, {"collection": collection})
     return None if row is None or row[0] is None else int(row[0])
 
 
-def lock_bound(cursor: Cursor[Any], tenant: str, collection: int) -> None:
-    """Keep the collection's space as it is until the transaction ends; no writer holds it then."""
-    cursor.execute(_BOUND + " FOR NO KEY UPDATE", (tenant, collection))
+def lock_bound(session: Session, collection: int) -> None:
+    """Keep the collection's space as it is until the session ends; no writer holds it then."""
+    session.execute(_BOUND + " FOR NO KEY UPDATE", {"collection": collection})
 
 
 def kept_space(row: Sequence[Any]) -> KeptSpace:
     """Read a row of a collection's spaces."""
-    space_id, space, source, first, state, started, complete, switched = row
-    of = EmbeddingSpace(**space)
-    return KeptSpace(space_id, of, source, first, state, started, complete, switched)
+    space_id, columns, *values = row
+    return KeptSpace(space_id, EmbeddingSpace(**columns), *values)

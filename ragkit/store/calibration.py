@@ -1,28 +1,19 @@
-"""Cut-offs that were fitted, in the database: one per collection, embedding space, reranker, mode.
-
-It knows nothing of how one is fitted, or of what a score means.
-"""
+"""Fitted cut-offs in the database: one per collection, embedding space, reranker and mode."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, cast
 
-from psycopg import Cursor
-
 from ragkit.answer.cutoff import RERANKED, SIGNALS, Cutoff
-from ragkit.store import binding, documents
-from ragkit.store.lending import transaction
+from ragkit.store import binding
+from ragkit.store.session import TenantSessions
 from ragkit.types import EmbeddingSpace, Mode
 
 if TYPE_CHECKING:
-    from psycopg import Connection
-    from psycopg_pool import ConnectionPool
-
     from ragkit.contracts import Embedder, Reranker
 
 _COLUMNS = (
@@ -32,7 +23,9 @@ _COLUMNS = (
 _SAVE = """
     INSERT INTO calibration (tenant, collection_id, space, reranker, mode, signals, bias, weights,
         means, threshold, data_hash, answerable, unanswerable, chunks, auc)
-    VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s)
+    VALUES (%(tenant)s, %(collection)s, %(space)s, %(reranker)s, %(mode)s, %(signals)s, %(bias)s,
+        %(weights)s, %(means)s, %(threshold)s, %(data_hash)s, %(answerable)s, %(unanswerable)s,
+        %(chunks)s, %(auc)s)
     ON CONFLICT (tenant, collection_id, space, reranker, mode) DO UPDATE SET
         signals = excluded.signals, bias = excluded.bias, weights = excluded.weights,
         means = excluded.means, threshold = excluded.threshold, data_hash = excluded.data_hash,
@@ -41,17 +34,19 @@ _SAVE = """
 """
 _FIND = f"""
     SELECT {_COLUMNS} FROM calibration
-    WHERE tenant = %s AND collection_id = %s ORDER BY mode, space, reranker
+    WHERE tenant = %(tenant)s AND collection_id = %(collection)s ORDER BY mode, space, reranker
 """  # noqa: S608  built from constants only
-_DELETE = "DELETE FROM calibration WHERE tenant = %s AND collection_id = %s"
+_DELETE = """
+    DELETE FROM calibration WHERE tenant = %(tenant)s AND collection_id = %(collection)s
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """A cut-off, what it holds for, and what it was fitted on.
+    """A cut-off, the searches that it is for, and the data that it was fitted on.
 
-    `space` is None in lexical mode. `data_hash` is of the labelled questions, `chunks` what the
-    collection had then, `auc` the cross-validated area under the curve.
+    `space` is None in lexical mode. `data_hash` is of the labelled questions, `chunks` the number
+    that the collection had then, `auc` the cross-validated area under the curve.
     """
 
     space: EmbeddingSpace | None
@@ -66,58 +61,59 @@ class Calibration:
     fitted_at: datetime | None = None
 
     def fits(self, space: EmbeddingSpace | None, reranker: str) -> bool:
-        """Tell whether it was fitted with this model and reranker, on the signals of today."""
+        """Tell whether it was fitted with this model and reranker, on the present signals."""
         signals = RERANKED if reranker else SIGNALS
         return (self.space, self.reranker, self.cutoff.signals) == (space, reranker, signals)
 
 
-class Calibrations:
+class Calibrations(TenantSessions):
     """One tenant's cut-offs; methods raise NotFoundError for an unknown collection."""
 
-    def __init__(self, pool: ConnectionPool[Connection[Any]], tenant: str) -> None:
-        self._pool = pool
-        self._tenant = tenant
-
-    def save(self, collection: str, made: Calibration) -> None:
-        """Keep a cut-off in the place of the one with the same space, reranker and mode."""
-        cutoff = made.cutoff
-        with self._in(collection) as (cursor, collection_id):
-            values = (
-                self._tenant, collection_id, _space_key(made.space), made.reranker, made.mode,
-                list(cutoff.signals), cutoff.bias, list(cutoff.weights), list(cutoff.means),
-                cutoff.threshold, made.data_hash, made.answerable, made.unanswerable, made.chunks,
-                made.auc,
-            )  # fmt: skip
-            cursor.execute(_SAVE, values)
+    def save(self, collection: str, calibration: Calibration) -> None:
+        """Store a cut-off in the place of one with the same space, reranker and mode."""
+        cutoff = calibration.cutoff
+        values = {
+            "space": _space_key(calibration.space),
+            "reranker": calibration.reranker,
+            "mode": calibration.mode,
+            "signals": list(cutoff.signals),
+            "bias": cutoff.bias,
+            "weights": list(cutoff.weights),
+            "means": list(cutoff.means),
+            "threshold": cutoff.threshold,
+            "data_hash": calibration.data_hash,
+            "answerable": calibration.answerable,
+            "unanswerable": calibration.unanswerable,
+            "chunks": calibration.chunks,
+            "auc": calibration.auc,
+        }
+        with self._in_collection(collection) as (session, number):
+            session.execute(_SAVE, {**values, "collection": number})
 
     def of(self, collection: str) -> Sequence[Calibration]:
-        """Return a collection's cut-offs, whatever they were fitted with."""
-        with self._in(collection) as (cursor, collection_id):
-            return [_read(row) for row in cursor.execute(_FIND, (self._tenant, collection_id))]
+        """Return a collection's cut-offs, of every model and reranker."""
+        with self._in_collection(collection) as (session, number):
+            return [_read(row) for row in session.execute(_FIND, {"collection": number})]
 
-    def beside_space(self, collection: str) -> tuple[Sequence[Calibration], EmbeddingSpace | None]:
-        """Return what `of` does and the space that the collection is searched in, at one moment."""
-        with self._in(collection) as (cursor, collection_id):
-            made = [_read(row) for row in cursor.execute(_FIND, (self._tenant, collection_id))]
-            active = binding.active(cursor, self._tenant, collection_id) if made else None
-        return made, None if active is None else active.space
+    def with_space(self, collection: str) -> tuple[Sequence[Calibration], EmbeddingSpace | None]:
+        """Return the cut-offs and the space that the collection is searched in, at one moment."""
+        with self._in_collection(collection) as (session, number):
+            rows = session.execute(_FIND, {"collection": number})
+            calibrations = [_read(row) for row in rows]
+            active = binding.active(session, number) if calibrations else None
+        return calibrations, None if active is None else active.space
 
     def reset(self, collection: str) -> int:
         """Forget a collection's cut-offs and return how many there were."""
-        with self._in(collection) as (cursor, collection_id):
-            return cursor.execute(_DELETE, (self._tenant, collection_id)).rowcount
-
-    @contextmanager
-    def _in(self, collection: str) -> Iterator[tuple[Cursor[Any], int]]:
-        with transaction(self._pool, self._tenant) as cursor:
-            yield cursor, documents.collection_id(cursor, self._tenant, collection)
+        with self._in_collection(collection) as (session, number):
+            return session.execute(_DELETE, {"collection": number}).rowcount
 
 
 class CurrentCutoff:
     """Look a mode's cut-off up at each question, as it may be fitted anew at any time.
 
     One that was fitted with another model or reranker, or on other signals, is passed over. The
-    model is `embedder`, or without one the collection's own, which is known without loading it.
+    model is `embedder`, or without one the collection's own, which need not be loaded for that.
     """
 
     def __init__(
@@ -134,16 +130,16 @@ class CurrentCutoff:
         self._reranker = reranker
 
     def __call__(self, mode: Mode) -> Cutoff | None:
-        every, space = self._calibrations.beside_space(self._collection)
-        made = [one for one in every if one.mode == mode]
-        if not made:
+        calibrations, space = self._calibrations.with_space(self._collection)
+        of_mode = [item for item in calibrations if item.mode == mode]
+        if not of_mode:
             return None  # and no model need be loaded
         if mode == "lexical":
             space = None
         elif self._embedder is not None:
             space = space_of(self._embedder, mode)
         name = name_of(self._reranker)
-        return next((one.cutoff for one in made if one.fits(space, name)), None)
+        return next((item.cutoff for item in of_mode if item.fits(space, name)), None)
 
 
 def space_of(embedder: Embedder, mode: Mode) -> EmbeddingSpace | None:
@@ -155,7 +151,7 @@ def space_of(embedder: Embedder, mode: Mode) -> EmbeddingSpace | None:
 
 
 def name_of(reranker: Reranker | None) -> str:
-    """Return what a reranker's cut-off is kept under; "" without one."""
+    """Return the name that a reranker's cut-off is stored under; "" without one."""
     if reranker is None:
         return ""
     reranker.load()

@@ -1,18 +1,18 @@
-"""Chunks in PostgreSQL: added, taken away with all that hangs on them, fetched with their text.
+"""Chunks in PostgreSQL: added, deleted with their vectors, fetched with their text.
 
-Every function takes the cursor of the caller's transaction and the tenant; none commits. It knows
-nothing of vectors and postings, nor of who may read what.
+Every function runs in the caller's session; none commits.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
-
-from psycopg import Cursor
+from typing import TYPE_CHECKING, Any
 
 from ragkit.store.loading import loading
 from ragkit.types import Hit, NewDocument, Span
+
+if TYPE_CHECKING:
+    from ragkit.store.session import Session
 
 _COLUMNS = {
     "tenant": "text",
@@ -33,28 +33,32 @@ _COLUMNS = {
     "start_byte": "int4",
     "end_byte": "int4",
 }
-# A chunk's own text. PostgreSQL counts characters from the beginning: at the end of 700,000 of them
-# that took 9 ms, of Chinese 11 ms. All of the text as bytes took 0.4 and 2.1 ms wherever the chunk
-# is (the least of 100 tries each), which pays from about an eighth on, or half of a Chinese text.
+# The text of chunk `c` of document `d`. PostgreSQL counts characters from the beginning: at the end
+# of 700,000 of them that took 9 ms, of Chinese 11 ms. The text as bytes took 0.4 and 2.1
+# ms wherever the chunk is (least of 100 tries), which pays from about an eighth on, or half of a
+# Chinese text.
 TEXT = """CASE WHEN c.start_byte IS NULL
             OR c.start_char < d.chars / CASE c.start_byte WHEN c.start_char THEN 8 ELSE 2 END
         THEN substr(d.text, c.start_char + 1, c.end_char - c.start_char)
         ELSE convert_from(substring(convert_to(d.text, 'UTF8')
             FROM c.start_byte + 1 FOR c.end_byte - c.start_byte), 'UTF8') END"""
-# What stands over it.
+# The text over it, such as a table's header row.
 LEAD = """CASE WHEN c.lead_start IS NULL THEN ''
         ELSE substr(d.text, c.lead_start + 1, c.lead_end - c.lead_start) END"""
+# visible_chunk has the columns of both.
+_VISIBLE_TEXT = TEXT.replace("d.", "c.")
+_VISIBLE_LEAD = LEAD.replace("d.", "c.")
 HITS = f"""
-    SELECT c.id, d.id, d.uri, d.title, c.page, c.start_char, c.end_char, c.headings,
-        {TEXT}, d.version, d.metadata, {LEAD}, c.parent_start, c.parent_end
-    FROM chunk c JOIN document d ON d.tenant = c.tenant AND d.id = c.document_id
-    WHERE c.tenant = %s AND c.id = ANY(%s)
+    SELECT c.id, c.document_id, c.uri, c.title, c.page, c.start_char, c.end_char, c.headings,
+        {_VISIBLE_TEXT}, c.version, c.metadata, {_VISIBLE_LEAD}, c.parent_start, c.parent_end
+    FROM visible_chunk c WHERE c.tenant = %(tenant)s AND c.id = ANY(%(chunks)s)
 """  # noqa: S608  built from constants only
+_NUMBERS = "SELECT nextval('chunk_id') FROM generate_series(1, %(count)s)"
+_DELETE = "DELETE FROM chunk WHERE tenant = %(tenant)s AND document_id = ANY(%(documents)s)"
 
 
 def copy_chunks(
-    cursor: Cursor[Any],
-    tenant: str,
+    session: Session,
     collection: int,
     documents: Sequence[tuple[int, NewDocument]],
     terms: Sequence[int],
@@ -64,58 +68,63 @@ def copy_chunks(
     `terms` counts each one's analyser terms.
     """
     chunks = [
-        (number, chunk, at)
-        for number, new in documents
-        for chunk, at in zip(new.chunks, byte_spans(new), strict=True)
+        (number, chunk, bytes_)
+        for number, document in documents
+        for chunk, bytes_ in zip(document.chunks, byte_spans(document), strict=True)
     ]
-    cursor.execute("SELECT nextval('chunk_id') FROM generate_series(1, %s)", (len(chunks),))
-    ids = [int(row[0]) for row in cursor]
-    with loading(cursor, "chunk", _COLUMNS) as load:
-        for number, (document, chunk, at), length in zip(ids, chunks, terms, strict=True):
-            place = (chunk.ordinal, chunk.start, chunk.end, chunk.page, list(chunk.headings))
-            beside = (*_ends(chunk.lead), *_ends(chunk.parent), *at)
-            of = (tenant, number, collection, document)
-            load.write_row((*of, *place, chunk.tokens, length, *beside))
+    ids = new_chunk_ids(session, len(chunks))
+    with loading(session.cursor, "chunk", _COLUMNS) as load:
+        for number, (document_id, chunk, bytes_), length in zip(ids, chunks, terms, strict=True):
+            columns = (chunk.ordinal, chunk.start, chunk.end, chunk.page, list(chunk.headings))
+            spans = (*_ends(chunk.lead), *_ends(chunk.parent), *bytes_)
+            keys = (session.tenant, number, collection, document_id)
+            load.write_row((*keys, *columns, chunk.tokens, length, *spans))
     return ids
 
 
-def delete_chunks(cursor: Cursor[Any], tenant: str, documents: Sequence[int]) -> None:
+def new_chunk_ids(session: Session, count: int) -> list[int]:
+    """Draw numbers for new chunks, ascending."""
+    return [int(row[0]) for row in session.execute(_NUMBERS, {"count": count})]
+
+
+def delete_chunks(session: Session, documents: Sequence[int]) -> None:
     """Delete documents' chunks and, by cascade, their vectors in every space."""
-    query = "DELETE FROM chunk WHERE tenant = %s AND document_id = ANY(%s)"
-    cursor.execute(query, (tenant, list(documents)))
+    session.execute(_DELETE, {"documents": list(documents)})
 
 
-def hits(cursor: Cursor[Any], tenant: str, chunks: Sequence[int]) -> list[Hit]:
-    """Fetch chunks with their text, in the given order; chunks that are gone are left out."""
-    found = {row[0]: row for row in cursor.execute(HITS, (tenant, list(chunks)), prepare=True)}
-    return [_hit(*found[chunk]) for chunk in chunks if chunk in found]
+def hits(session: Session, chunks: Sequence[int]) -> list[Hit]:
+    """Fetch visible chunks with their text, in the given order; others are left out."""
+    rows = session.execute(HITS, {"chunks": list(chunks)}, prepare=True)
+    by_id = {row[0]: row for row in rows}
+    return [_hit(*by_id[chunk]) for chunk in chunks if chunk in by_id]
 
 
-def byte_spans(new: NewDocument) -> list[tuple[int, int]]:
+def byte_spans(document: NewDocument) -> list[tuple[int, int]]:
     """Find where each chunk begins and ends in the text's UTF-8.
 
     >>> from ragkit.types import Chunk
     >>> byte_spans(NewDocument("a", "", "", "航空 ab", (Chunk(0, 0, 2, 1), Chunk(1, 3, 5, 1))))
     [(0, 6), (7, 9)]
     """
-    if new.text.isascii():
-        return [(chunk.start, chunk.end) for chunk in new.chunks]
-    places = sorted({place for chunk in new.chunks for place in (chunk.start, chunk.end)})
-    at, before, counted = {}, 0, 0
-    for place in places:
-        counted += len(new.text[before:place].encode("utf-8", "surrogatepass"))
-        at[place] = counted
-        before = place
-    return [(at[chunk.start], at[chunk.end]) for chunk in new.chunks]
+    text, chunks = document.text, document.chunks
+    if text.isascii():
+        return [(chunk.start, chunk.end) for chunk in chunks]
+    offsets = sorted({offset for chunk in chunks for offset in (chunk.start, chunk.end)})
+    byte_offsets, previous, count = {}, 0, 0
+    for offset in offsets:
+        count += len(text[previous:offset].encode("utf-8", "surrogatepass"))
+        byte_offsets[offset] = count
+        previous = offset
+    return [(byte_offsets[chunk.start], byte_offsets[chunk.end]) for chunk in chunks]
 
 
 def span(start: int | None, end: int | None) -> Span | None:
-    """Return a stretch as it is kept: two numbers, or NULL twice for none."""
+    """Return a span of its two columns, which are NULL for none."""
     return None if start is None or end is None else Span(start, end)
 
 
-def _ends(stretch: Span | None) -> tuple[int | None, int | None]:
-    return (None, None) if stretch is None else (stretch.start, stretch.end)
+def _ends(span: Span | None) -> tuple[int | None, int | None]:
+    return (None, None) if span is None else (span.start, span.end)
 
 
 def _hit(

@@ -1,30 +1,37 @@
-"""Conversations in PostgreSQL: one principal's, each turn written once, when it is complete.
+"""Conversations of one principal in PostgreSQL; each turn is written once, when it is complete.
 
-What is another principal's or tenant's is not there. Every call is one short transaction; while a
-question is being answered, only a token with a time on it says so. It knows nothing of models.
+Every call is one short session; while a question is being answered, the conversation carries a
+token with an end.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final, cast
 from uuid import UUID
 
-from psycopg.types.json import Jsonb
-
 from ragkit.errors import BusyError, NotFoundError, UsageError
-from ragkit.store.access import listed
-from ragkit.store.lending import transaction
-from ragkit.store.rows import kept_citations
-from ragkit.store.where import Readers
-from ragkit.types import Citation, Claim
+from ragkit.store.session import Session, TenantSessions
+from ragkit.store.turns import StoredTurn, UsedPassage, read_turn, storable, turn_values
 
 if TYPE_CHECKING:
     from psycopg import Connection
     from psycopg_pool import ConnectionPool
+
+    from ragkit.store.where import Readers
+
+__all__ = [
+    "LEASE_S",
+    "Conversations",
+    "StoredConversation",
+    "StoredTurn",
+    "UsedPassage",
+    "storable",
+    "title_of",
+]
 
 # How long a conversation stays taken when the program that answers has died: longer than a living
 # one is silent between two renewals. Arbitrary; RAGKIT_LLM_TIMEOUT_S is 60 unless set.
@@ -37,58 +44,59 @@ _SELECT = """
     SELECT c.id, c.collection, c.title, c.summary, c.summarised, c.created_at, c.updated_at,
         (SELECT count(*) FROM turn t WHERE t.tenant = c.tenant AND t.principal = c.principal
             AND t.conversation_id = c.id)
-    FROM conversation c WHERE c.tenant = %s AND c.principal = %s
+    FROM conversation c WHERE c.tenant = %(tenant)s AND c.principal = %(principal)s
 """
 _LIST = f"SELECT * FROM ({_SELECT}) c WHERE count > 0 ORDER BY updated_at DESC, id DESC"  # noqa: S608
 _PAGE = f"""
     SELECT * FROM ({_SELECT}) c
-    WHERE count > 0 AND (%s::text[] IS NULL OR collection = ANY(%s))
-        AND (%s::timestamptz IS NULL OR (updated_at, id) < (%s, %s))
-        AND (%s::text = '' OR strpos(lower(title), lower(%s)) > 0 OR EXISTS (
-            SELECT 1 FROM turn t WHERE t.tenant = %s AND t.principal = %s
-                AND t.conversation_id = c.id AND strpos(lower(t.question), lower(%s)) > 0))
-    ORDER BY updated_at DESC, id DESC LIMIT %s
+    WHERE count > 0 AND (%(collections)s::text[] IS NULL OR collection = ANY(%(collections)s))
+        AND (%(time)s::timestamptz IS NULL OR (updated_at, id) < (%(time)s, %(id)s))
+        AND (%(part)s::text = '' OR strpos(lower(title), lower(%(part)s)) > 0 OR EXISTS (
+            SELECT 1 FROM turn t WHERE t.tenant = %(tenant)s AND t.principal = %(principal)s
+                AND t.conversation_id = c.id AND strpos(lower(t.question), lower(%(part)s)) > 0))
+    ORDER BY updated_at DESC, id DESC LIMIT %(limit)s
 """  # noqa: S608
-_ONE = _SELECT + " AND c.id = %s"
+_ONE = _SELECT + " AND c.id = %(id)s"
+_KEY = " WHERE tenant = %(tenant)s AND principal = %(principal)s AND id = %(id)s"
+_TURN_KEY = " WHERE tenant = %(tenant)s AND principal = %(principal)s AND conversation_id = %(id)s"
 _IDS = """
-    SELECT id FROM conversation WHERE tenant = %s AND principal = %s AND id::text LIKE %s LIMIT 2
+    SELECT id FROM conversation
+    WHERE tenant = %(tenant)s AND principal = %(principal)s AND id::text LIKE %(prefix)s LIMIT 2
 """
-_TURNS = """
+_TURNS = f"""
     SELECT ordinal, question, query, answer, refused, reason, citations, claims, unverified, used,
-        first_source, cited, trace, timings, created_at,
-        hidden_documents(tenant, citations, %s::text[])
-    FROM turn WHERE tenant = %s AND principal = %s AND conversation_id = %s ORDER BY ordinal
-"""
+        first_source, cited, trace, timings, created_at, hidden_documents(citations)
+    FROM turn {_TURN_KEY} ORDER BY ordinal
+"""  # noqa: S608  built from constants only, as below
 _CREATE = """
-    INSERT INTO conversation (tenant, principal, id, collection, title) VALUES (%s, %s, %s, %s, %s)
+    INSERT INTO conversation (tenant, principal, id, collection, title)
+    VALUES (%(tenant)s, %(principal)s, %(id)s, %(collection)s, %(title)s)
     ON CONFLICT DO NOTHING
 """
-_TAKE = """
-    UPDATE conversation SET asking = %s, asking_until = now() + make_interval(secs => %s)
-    WHERE tenant = %s AND principal = %s AND id = %s
-        AND (asking IS NULL OR asking_until <= now())
-"""
-_LEFT = """
-    SELECT ceil(extract(epoch FROM asking_until - now()))::integer FROM conversation
-    WHERE tenant = %s AND principal = %s AND id = %s
-"""
-_RENEW = """
-    UPDATE conversation SET asking_until = now() + make_interval(secs => %s)
-    WHERE tenant = %s AND principal = %s AND id = %s AND asking = %s
-"""
-_GIVE_BACK = """
-    UPDATE conversation SET asking = NULL, asking_until = NULL
-    WHERE tenant = %s AND principal = %s AND id = %s AND asking = %s
-"""
-_DROP_EMPTY = """
-    DELETE FROM conversation c WHERE tenant = %s AND principal = %s AND id = %s AND asking = %s
+_TAKE = f"""
+    UPDATE conversation
+    SET asking = %(token)s, asking_until = now() + make_interval(secs => %(lease)s)
+    {_KEY} AND (asking IS NULL OR asking_until <= now())
+"""  # noqa: S608
+_REMAINING = f"""
+    SELECT ceil(extract(epoch FROM asking_until - now()))::integer FROM conversation {_KEY}
+"""  # noqa: S608
+_RENEW = f"""
+    UPDATE conversation SET asking_until = now() + make_interval(secs => %(lease)s)
+    {_KEY} AND asking = %(token)s
+"""  # noqa: S608
+_GIVE_BACK = f"""
+    UPDATE conversation SET asking = NULL, asking_until = NULL {_KEY} AND asking = %(token)s
+"""  # noqa: S608
+_DROP_EMPTY = f"""
+    DELETE FROM conversation c {_KEY} AND asking = %(token)s
         AND NOT EXISTS (SELECT 1 FROM turn t WHERE t.tenant = c.tenant
             AND t.principal = c.principal AND t.conversation_id = c.id)
-"""
-_FINISH = """
+"""  # noqa: S608
+_FINISH = f"""
     UPDATE conversation SET asking = NULL, asking_until = NULL, updated_at = now()
-    WHERE tenant = %s AND principal = %s AND id = %s AND asking = %s
-"""
+    {_KEY} AND asking = %(token)s
+"""  # noqa: S608
 _ADD_TURN = """
     INSERT INTO turn (tenant, principal, conversation_id, ordinal, question, query, answer, refused,
         reason, citations, claims, unverified, used, first_source, cited, trace,
@@ -99,30 +107,28 @@ _ADD_TURN = """
     FROM turn WHERE tenant = %(tenant)s AND principal = %(principal)s AND conversation_id = %(id)s
     RETURNING ordinal, created_at
 """
-_DROP_TURN = """
-    DELETE FROM turn WHERE tenant = %s AND principal = %s AND conversation_id = %s AND ordinal = %s
-"""
-_FORGET_SUMMARY = """
-    UPDATE conversation SET summary = '', summarised = 0
-    WHERE tenant = %s AND principal = %s AND id = %s AND summarised >= %s
-"""
-# A conversation that was named after its first question is named after the one in its place.
-_RETITLE = """
-    UPDATE conversation c SET title = %s
-    WHERE tenant = %s AND principal = %s AND id = %s AND title = %s
+_DROP_TURN = f"DELETE FROM turn {_TURN_KEY} AND ordinal = %(ordinal)s"  # noqa: S608
+_FORGET_SUMMARY = f"""
+    UPDATE conversation SET summary = '', summarised = 0 {_KEY} AND summarised >= %(ordinal)s
+"""  # noqa: S608
+# A conversation with its first question as title gets the question that replaces it.
+_RETITLE = f"""
+    UPDATE conversation c SET title = %(title)s {_KEY} AND title = %(replaced_title)s
         AND (SELECT count(*) FROM turn t WHERE t.tenant = c.tenant AND t.principal = c.principal
             AND t.conversation_id = c.id) = 1
-"""
-# What a summary is of must still be there: its last turn may have been replaced meanwhile.
-_SUMMARISE = """
-    UPDATE conversation c SET summary = %s, summarised = %s
-    WHERE tenant = %s AND principal = %s AND id = %s AND summarised = %s
+"""  # noqa: S608
+# The last turn that the summary covers must still exist: it may have been replaced meanwhile.
+_SUMMARISE = f"""
+    UPDATE conversation c SET summary = %(summary)s, summarised = %(new)s
+    {_KEY} AND summarised = %(old)s
         AND EXISTS (SELECT 1 FROM turn t WHERE t.tenant = c.tenant AND t.principal = c.principal
-            AND t.conversation_id = c.id AND t.ordinal = %s)
+            AND t.conversation_id = c.id AND t.ordinal = %(new)s)
+"""  # noqa: S608
+_RENAME = f"UPDATE conversation SET title = %(title)s {_KEY}"  # noqa: S608
+_DELETE = f"DELETE FROM conversation {_KEY}"  # noqa: S608
+_DELETE_ALL = """
+    DELETE FROM conversation WHERE tenant = %(tenant)s AND principal = %(principal)s
 """
-_RENAME = "UPDATE conversation SET title = %s WHERE tenant = %s AND principal = %s AND id = %s"
-_DELETE = "DELETE FROM conversation WHERE tenant = %s AND principal = %s AND id = %s"
-_DELETE_ALL = "DELETE FROM conversation WHERE tenant = %s AND principal = %s"
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,50 +145,11 @@ class StoredConversation:
     turns: int
 
 
-@dataclass(frozen=True, slots=True)
-class UsedPassage:
-    """A passage that was shown for a turn: the part `start:end` of a document's text."""
-
-    chunk: int
-    document: int
-    version: int
-    start: int
-    end: int
-
-
-@dataclass(frozen=True, slots=True)
-class StoredTurn:
-    """A question as it was asked and as it was searched for, with everything of its answer.
-
-    `used` are the passages first shown for this turn; as sources they were numbered from
-    `first_source`. `cited` are the chunks that its citations are of. `trace` says how the query
-    was made and how much of the history was shown.
-    `ordinal` counts from 1, and is left out where a turn took another's place; it and `created_at`
-    are given by the database.
-    """
-
-    question: str
-    query: str
-    answer: str
-    refused: bool
-    reason: str
-    citations: tuple[Citation, ...] = ()
-    claims: tuple[Claim, ...] = ()
-    unverified: tuple[str, ...] = ()
-    used: tuple[UsedPassage, ...] = ()
-    first_source: int = 1
-    cited: tuple[int, ...] = ()
-    trace: Mapping[str, str] = field(default_factory=dict)
-    timings: Mapping[str, float] = field(default_factory=dict)
-    ordinal: int = 0
-    created_at: datetime | None = None
-
-
-class Conversations:
+class Conversations(TenantSessions):
     """One principal's conversations; methods raise DatabaseError, NotFoundError for no such one.
 
-    An answer that was given stays; citations of documents that the `readers` may not read, or no
-    longer, are left out of it. None: an operator, who may read all.
+    Answers stay as they were given; citations of documents that the `readers` may not read, or no
+    longer, are left out. None: an operator.
     """
 
     def __init__(
@@ -192,14 +159,14 @@ class Conversations:
         principal: str,
         readers: Readers = None,
     ) -> None:
-        self._pool = pool
-        self._owner = (tenant, principal)
-        self._readers = listed(readers)
+        super().__init__(pool, tenant, readers)
+        self._principal = principal
 
     def all(self) -> Sequence[StoredConversation]:
         """List those that have turns, the latest first."""
-        with transaction(self._pool, self._owner[0]) as cursor:
-            return [StoredConversation(*row) for row in cursor.execute(_LIST, self._owner)]
+        with self._session() as session:
+            rows = session.execute(_LIST, self._values())
+            return [StoredConversation(*row) for row in rows]
 
     def page(
         self,
@@ -215,20 +182,26 @@ class Conversations:
         those that the caller may see, None means all. `search` is a part of the title or of a
         question, in whatever case.
         """
-        seen = None if collections is None else list(collections)
         time, id = after or (None, None)
-        part = storable(search.strip())
-        values = (*self._owner, seen, seen, time, time, id, part, part, *self._owner, part, limit)
-        with transaction(self._pool, self._owner[0]) as cursor:
-            return [StoredConversation(*row) for row in cursor.execute(_PAGE, values)]
+        values = {
+            **self._values(),
+            "collections": None if collections is None else list(collections),
+            "time": time,
+            "id": id,
+            "part": storable(search.strip()),
+            "limit": limit,
+        }
+        with self._session() as session:
+            return [StoredConversation(*row) for row in session.execute(_PAGE, values)]
 
     def find(self, text: str) -> UUID:
         """Find the id that a text is or begins. Raises UsageError when it begins two."""
         start = text.strip().casefold()
         if not re.fullmatch(rf"[0-9a-f-]{{{MIN_PREFIX},36}}", start):
             raise missing(text)
-        with transaction(self._pool, self._owner[0]) as cursor:
-            rows = cursor.execute(_IDS, (*self._owner, start + "%")).fetchall()
+        with self._session() as session:
+            values = {**self._values(), "prefix": start + "%"}
+            rows = session.execute(_IDS, values).fetchall()
         if len(rows) > 1:
             raise UsageError(f"more than one conversation begins with {start!r}: write more of it")
         if not rows:
@@ -237,30 +210,30 @@ class Conversations:
 
     def get(self, number: UUID) -> StoredConversation:
         """Look one up."""
-        with transaction(self._pool, self._owner[0]) as cursor:
-            row = cursor.execute(_ONE, (*self._owner, number)).fetchone()
+        with self._session() as session:
+            row = session.row(_ONE, self._values(number))
         if row is None:
             raise missing(str(number))
         return StoredConversation(*row)
 
     def turns(self, number: UUID) -> Sequence[StoredTurn]:
-        """List a conversation's turns in their order; none for one that is not there."""
-        with transaction(self._pool, self._owner[0]) as cursor:
-            values = (self._readers, *self._owner, number)
-            return [_turn(row) for row in cursor.execute(_TURNS, values)]
+        """List a conversation's turns in their order; none for an unknown one."""
+        with self._session() as session:
+            return [read_turn(row) for row in session.execute(_TURNS, self._values(number))]
 
     def begin(self, number: UUID, token: UUID, *, new: tuple[str, str] | None = None) -> None:
         """Take a conversation for one question; `new` creates it, with its collection and title.
 
         Raises BusyError while another question to it is being answered.
         """
-        key = (*self._owner, number)
-        with transaction(self._pool, self._owner[0]) as cursor:
+        values = {**self._values(number), "token": token, "lease": LEASE_S}
+        with self._session() as session:
             if new is not None:
-                cursor.execute(_CREATE, (*key, storable(new[0]), storable(new[1])))
-            if cursor.execute(_TAKE, (token, LEASE_S, *key)).rowcount == 1:
+                columns = {"collection": storable(new[0]), "title": storable(new[1])}
+                session.execute(_CREATE, {**values, **columns})
+            if session.execute(_TAKE, values).rowcount == 1:
                 return
-            row = cursor.execute(_LEFT, key).fetchone()
+            row = session.row(_REMAINING, values)
         if row is None:
             raise missing(str(number))
         raise BusyError(
@@ -270,15 +243,16 @@ class Conversations:
 
     def renew(self, number: UUID, token: UUID) -> None:
         """Put off the time at which others may take the conversation."""
-        with transaction(self._pool, self._owner[0]) as cursor:
-            cursor.execute(_RENEW, (LEASE_S, *self._owner, number, token))
+        values = {**self._values(number), "token": token, "lease": LEASE_S}
+        with self._session() as session:
+            session.execute(_RENEW, values)
 
     def abandon(self, number: UUID, token: UUID) -> None:
         """Give a conversation back without a turn; one that has none at all is deleted."""
-        key = (*self._owner, number, token)
-        with transaction(self._pool, self._owner[0]) as cursor:
-            cursor.execute(_DROP_EMPTY, key)
-            cursor.execute(_GIVE_BACK, key)
+        values = {**self._values(number), "token": token}
+        with self._session() as session:
+            session.execute(_DROP_EMPTY, values)
+            session.execute(_GIVE_BACK, values)
 
     def finish(
         self, number: UUID, token: UUID, turn: StoredTurn, *, replaces: StoredTurn | None = None
@@ -286,65 +260,77 @@ class Conversations:
         """Write a turn and give the conversation back; return the turn's ordinal and time.
 
         `replaces`, the last turn, goes at the same moment, with a summary that covers it. The new
-        one has an ordinal of its own: a rating names the old one, and must not become its.
+        one has an ordinal of its own: a rating names the replaced one, and must not become its.
         Raises NotFoundError when the conversation was deleted meanwhile, or taken by another.
         """
-        tenant, principal = self._owner
-        values = _values(turn) | {"tenant": tenant, "principal": principal, "id": number}
-        with transaction(self._pool, self._owner[0]) as cursor:
-            if cursor.execute(_FINISH, (*self._owner, number, token)).rowcount != 1:
+        values = {**turn_values(turn), **self._values(number), "token": token}
+        with self._session() as session:
+            if session.execute(_FINISH, values).rowcount != 1:
                 raise NotFoundError(
                     f"the answer was not kept: conversation {number} was deleted, or asked another"
                     " question, before it was complete"
                 )
-            row = cursor.execute(_ADD_TURN, values).fetchone()
+            row = session.row(_ADD_TURN, values)
             assert row is not None
             if replaces is not None:
-                key = (*self._owner, number)
-                gone = cursor.execute(_DROP_TURN, (*key, replaces.ordinal)).rowcount
-                assert gone == 1, "nobody else takes turns away while it is taken"
-                cursor.execute(_FORGET_SUMMARY, (*key, replaces.ordinal))
-                titles = title_of(turn.question), title_of(replaces.question)
-                cursor.execute(_RETITLE, (titles[0], *key, titles[1]))
+                self._replace(session, number, replaces, turn)
             return row[0], row[1]
 
     def summarise(self, number: UUID, summary: str, *, old: int, new: int) -> bool:
-        """Keep a summary of the turns up to `new`, unless that up to `old` is no longer there.
+        """Store a summary of the turns up to `new`, unless that up to `old` is no longer there.
 
-        It is not kept either when the turn `new` has been replaced.
+        Nor is it stored when the turn `new` has been replaced.
         """
-        values = (storable(summary), new, *self._owner, number, old, new)
-        with transaction(self._pool, self._owner[0]) as cursor:
-            return cursor.execute(_SUMMARISE, values).rowcount == 1
+        values = {**self._values(number), "summary": storable(summary), "old": old, "new": new}
+        with self._session() as session:
+            return session.execute(_SUMMARISE, values).rowcount == 1
 
     def rename(self, number: UUID, title: str) -> None:
         """Give a conversation another title, white space made single; its place stays as it is.
 
-        Raises UsageError for a title that says nothing, or too much.
+        Raises UsageError for a title that is empty or too long.
         """
         title = storable(" ".join(title.split()))
         if not 0 < len(title) <= MAX_TITLE_CHARS:
             raise UsageError(
                 f"a title has 1 to {MAX_TITLE_CHARS} characters, this one {len(title)}"
             )
-        with transaction(self._pool, self._owner[0]) as cursor:
-            if cursor.execute(_RENAME, (title, *self._owner, number)).rowcount != 1:
+        with self._session() as session:
+            if session.execute(_RENAME, {**self._values(number), "title": title}).rowcount != 1:
                 raise missing(str(number))
 
     def delete(self, number: UUID) -> None:
         """Delete a conversation with all its turns and its summary."""
-        with transaction(self._pool, self._owner[0]) as cursor:
-            if cursor.execute(_DELETE, (*self._owner, number)).rowcount != 1:
+        with self._session() as session:
+            if session.execute(_DELETE, self._values(number)).rowcount != 1:
                 raise missing(str(number))
 
     def delete_all(self) -> int:
         """Delete every conversation of the principal; return how many there were."""
-        with transaction(self._pool, self._owner[0]) as cursor:
-            return cursor.execute(_DELETE_ALL, self._owner).rowcount
+        with self._session() as session:
+            return session.execute(_DELETE_ALL, self._values()).rowcount
+
+    def _replace(
+        self, session: Session, number: UUID, replaced: StoredTurn, turn: StoredTurn
+    ) -> None:
+        """Delete a turn, a summary that covers it, and a title made of its question."""
+        values = {
+            **self._values(number),
+            "ordinal": replaced.ordinal,
+            "title": title_of(turn.question),
+            "replaced_title": title_of(replaced.question),
+        }
+        deleted = session.execute(_DROP_TURN, values).rowcount
+        assert deleted == 1, "no other program deletes turns while it is taken"
+        session.execute(_FORGET_SUMMARY, values)
+        session.execute(_RETITLE, values)
+
+    def _values(self, number: UUID | None = None) -> Mapping[str, object]:
+        return {"principal": self._principal, "id": number}
 
 
 def missing(text: str) -> NotFoundError:
-    """Say that there is no such conversation, the same for one that is somebody else's."""
+    """Say that there is no such conversation, the same for another principal's."""
     return NotFoundError(
         f"there is no conversation {text[:40]!r}: `ragkit conversations list` shows yours"
     )
@@ -360,52 +346,5 @@ def title_of(question: str) -> str:
     if len(text) <= TITLE_CHARS:
         return text
     cut = text[: TITLE_CHARS - 1]
-    words, _, rest = cut.rpartition(" ")
-    return f"{(words if words and len(rest) < TITLE_CHARS // 2 else cut).rstrip()}…"
-
-
-def storable(text: str) -> str:
-    """Replace what PostgreSQL keeps in no text, character for character: NUL, lone surrogates."""
-    return text.replace("\0", "\ufffd").encode("utf-8", "replace").decode("utf-8")
-
-
-def _values(turn: StoredTurn) -> dict[str, object]:
-    return {
-        "question": storable(turn.question),
-        "query": storable(turn.query),
-        "answer": storable(turn.answer),
-        "refused": turn.refused,
-        "reason": storable(turn.reason),
-        "citations": Jsonb([asdict(citation) for citation in turn.citations]),
-        "claims": Jsonb(
-            [asdict(claim) | {"reason": storable(claim.reason)} for claim in turn.claims]
-        ),
-        "unverified": [storable(piece) for piece in turn.unverified],
-        "used": Jsonb([asdict(passage) for passage in turn.used]),
-        "first_source": turn.first_source,
-        "cited": list(turn.cited),
-        "trace": Jsonb({name: storable(said) for name, said in turn.trace.items()}),
-        "timings": Jsonb(dict(turn.timings)),
-    }
-
-
-def _turn(row: Sequence[Any]) -> StoredTurn:
-    ordinal, question, query, answer, refused, reason, citations, claims, unverified = row[:9]
-    used, first_source, cited, trace, timings, created_at, hidden = row[9:]
-    return StoredTurn(
-        question=question,
-        query=query,
-        answer=answer,
-        refused=refused,
-        reason=reason,
-        citations=kept_citations(citations, hidden),
-        claims=tuple(Claim(**{**one, "cites": tuple(one["cites"])}) for one in claims),
-        unverified=tuple(unverified),
-        used=tuple(UsedPassage(**one) for one in used),
-        first_source=first_source,
-        cited=tuple(cited),
-        trace=trace,
-        timings=timings,
-        ordinal=ordinal,
-        created_at=created_at,
-    )
+    words, _, word = cut.rpartition(" ")
+    return f"{(words if words and len(word) < TITLE_CHARS // 2 else cut).rstrip()}…"

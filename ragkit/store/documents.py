@@ -1,37 +1,53 @@
 """Collections and documents in PostgreSQL: the statements, one small function each.
 
-Every function takes the cursor of the caller's transaction and the tenant; none commits. Chunks,
-vectors and postings live in files of their own.
+Every function runs in the caller's session; none commits. Chunks, vectors and postings have files
+of their own.
 """
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from psycopg import Cursor
 from psycopg.types.json import Jsonb
 
 from ragkit.errors import NOTHING_INGESTED, NotFoundError
-from ragkit.store.access import COUNTS, listed
-from ragkit.store.where import Readers
+from ragkit.store.access import COUNTS
 from ragkit.types import Collection, Document, NewDocument, Page
 
+if TYPE_CHECKING:
+    from ragkit.store.session import Session
+
 _COLLECTIONS = f"""
-    SELECT c.id, c.name, counted.documents, counted.chunks FROM collection c {COUNTS}
+    SELECT c.id, c.name, counted.documents, counted.chunks FROM visible_collection c {COUNTS}
     WHERE c.tenant = %(tenant)s AND (%(name)s::text IS NULL OR c.name = %(name)s)
-        AND c.versions_of IS NULL AND may_read(c.owner, c.readers, %(readers)s::text[])
+        AND c.versions_of IS NULL
     ORDER BY c.name
 """  # noqa: S608
 _CREATE_COLLECTION = """
-    INSERT INTO collection (tenant, name, settings) VALUES (%s, %s, %s) ON CONFLICT DO NOTHING
+    INSERT INTO collection (tenant, name, settings) VALUES (%(tenant)s, %(name)s, %(settings)s)
+    ON CONFLICT DO NOTHING
+"""
+_FIND_COLLECTION = """
+    SELECT id, settings FROM visible_collection
+    WHERE tenant = %(tenant)s AND name = %(name)s AND versions_of IS NULL
+"""
+_LOCK_COLLECTION = """
+    SELECT id, settings FROM visible_collection
+    WHERE tenant = %(tenant)s AND name = %(name)s AND versions_of IS NULL FOR KEY SHARE
+"""
+_NAMES = """
+    SELECT name FROM visible_collection
+    WHERE tenant = %(tenant)s AND versions_of IS NULL ORDER BY name
 """
 PUT_DOCUMENT = """
     INSERT INTO document (tenant, collection_id, uri, uri_key, content_hash, fingerprint, title,
         language, media_type, metadata, page_starts, page_numbers, page_labels, chars, text,
         signature, bytes, source_id, owner)
-    VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s)
+    VALUES (%(tenant)s, %(collection)s, %(uri)s, %(key)s, %(content_hash)s, %(fingerprint)s,
+        %(title)s, %(language)s, %(media_type)s, %(metadata)s, %(page_starts)s, %(page_numbers)s,
+        %(page_labels)s, %(chars)s, %(text)s, %(signature)s, %(bytes)s, %(source)s, %(owner)s)
     ON CONFLICT (tenant, collection_id, uri_key) DO UPDATE SET
         content_hash = excluded.content_hash, fingerprint = excluded.fingerprint,
         title = excluded.title, language = excluded.language, media_type = excluded.media_type,
@@ -40,18 +56,18 @@ PUT_DOCUMENT = """
         chars = excluded.chars, text = excluded.text, signature = excluded.signature,
         bytes = excluded.bytes, source_id = excluded.source_id, version = document.version + 1,
         updated_at = greatest(now(), document.updated_at + interval '1 microsecond')
-    -- An upload never gives way to an earlier one that was slower, and replaces nothing that its
-    -- sender may not read by now.
+    -- An upload never replaces a later one that was quicker, nor a document that its sender may not
+    -- read by now.
     WHERE (document.source_id < excluded.source_id
             OR document.source_id IS NULL OR excluded.source_id IS NULL)
-        AND may_read(document.owner, document.readers, %s::text[])
+        AND may_read(document.owner, document.readers, %(principals)s::text[])
     RETURNING id, version
 """
-# Files that a document's URI no longer needs: older ones than the one it has now, and those that
-# nobody is going to make a document of.
+# Files that a document's URI no longer needs: older ones than its current one, and those without an
+# open job.
 _DROP_REPLACED = """
     DELETE FROM source s
-    WHERE s.tenant = %(tenant)s AND s.collection_id = %(collection)s AND s.uri_key = ANY(%(uris)s)
+    WHERE s.tenant = %(tenant)s AND s.collection_id = %(collection)s AND s.uri_key = ANY(%(keys)s)
         AND s.id IS DISTINCT FROM %(source)s::bigint
         AND (s.id < %(source)s::bigint OR NOT EXISTS (
             SELECT 1 FROM job j WHERE j.tenant = s.tenant AND j.source_id = s.id
@@ -63,305 +79,275 @@ _DOCUMENTS = """
             WHERE m.tenant = c.tenant AND m.id = c.versions_of), c.name),
         d.language, d.version,
         (SELECT count(*) FROM chunk k WHERE k.tenant = d.tenant AND k.document_id = d.id), d.chars
-    FROM document d JOIN collection c ON c.tenant = d.tenant AND c.id = d.collection_id
-"""
-_READABLE = " AND may_read(d.owner, d.readers, %(readers)s::text[])"
-# Of a document that is looked up by itself: its collection has to be readable as well.
-_SEEN = f"""
-    FROM document d JOIN collection c ON c.tenant = d.tenant AND c.id = d.collection_id
-    WHERE d.tenant = %(tenant)s AND d.id = %(id)s
-        AND may_read(c.owner, c.readers, %(readers)s::text[]) {_READABLE}
+    FROM visible_document d JOIN collection c ON c.tenant = d.tenant AND c.id = d.collection_id
 """
 _IN_COLLECTION = f"""{_DOCUMENTS}
-    WHERE d.tenant = %(tenant)s AND d.collection_id = %(collection)s {_READABLE}
-    ORDER BY d.uri, d.id
+    WHERE d.tenant = %(tenant)s AND d.collection_id = %(collection)s ORDER BY d.uri, d.id
 """
-_LANGUAGES = f"""
-    SELECT d.language, count(*) FROM document d
-    WHERE d.tenant = %(tenant)s AND d.collection_id = %(collection)s {_READABLE} GROUP BY 1
-"""  # noqa: S608
-_BY_ID = f"""{_DOCUMENTS}
-    WHERE d.tenant = %(tenant)s AND d.id = %(id)s
-        AND may_read(c.owner, c.readers, %(readers)s::text[]) {_READABLE}
+_BY_ID = f"{_DOCUMENTS} WHERE d.tenant = %(tenant)s AND d.id = %(document)s"
+_LANGUAGES = """
+    SELECT language, count(*) FROM visible_document
+    WHERE tenant = %(tenant)s AND collection_id = %(collection)s GROUP BY 1
 """
-_LOCK = f"""
-    SELECT 1 FROM document d WHERE d.tenant = %(tenant)s AND d.collection_id = %(collection)s
-        AND d.id = %(id)s {_READABLE} FOR UPDATE
-"""  # noqa: S608
-_KEY = f"""
-    SELECT d.uri_key FROM document d WHERE d.tenant = %(tenant)s
-        AND d.collection_id = %(collection)s AND d.id = %(id)s {_READABLE}
-"""  # noqa: S608
+_OF_DOCUMENT = " FROM visible_document WHERE tenant = %(tenant)s AND id = %(document)s"
+_LOCK = """
+    SELECT 1 FROM visible_document WHERE tenant = %(tenant)s AND collection_id = %(collection)s
+        AND id = %(document)s FOR UPDATE
+"""
+_KEY = """
+    SELECT uri_key FROM visible_document WHERE tenant = %(tenant)s
+        AND collection_id = %(collection)s AND id = %(document)s
+"""
 # Copies come first: a file that is a document of its own by now goes by that.
-_NAMED = f"""
-    SELECT k.uri, k.document_id FROM document_copy k
-    JOIN document d ON d.tenant = k.tenant AND d.id = k.document_id
+_DOCUMENTS_BY_URI = """
+    SELECT k.uri, k.document_id, k.content_hash, k.fingerprint FROM document_copy k
+    JOIN visible_document d ON d.tenant = k.tenant AND d.id = k.document_id
     WHERE k.tenant = %(tenant)s AND k.collection_id = %(collection)s
-        AND (%(keys)s::bytea[] IS NULL OR k.uri_key = ANY(%(keys)s)) {_READABLE}
+        AND (%(keys)s::bytea[] IS NULL OR k.uri_key = ANY(%(keys)s))
     UNION ALL
-    SELECT uri, id FROM document d WHERE tenant = %(tenant)s AND collection_id = %(collection)s
-        AND (%(keys)s::bytea[] IS NULL OR uri_key = ANY(%(keys)s)) {_READABLE}
-"""  # noqa: S608
-# Copies come first: a file that is a document of its own by now is known by that.
-_KNOWN = f"""
-    SELECT k.uri, k.content_hash, k.fingerprint FROM document_copy k
-    JOIN document d ON d.tenant = k.tenant AND d.id = k.document_id
-    WHERE k.tenant = %(tenant)s AND k.collection_id = %(collection)s
-        AND (%(keys)s::bytea[] IS NULL OR k.uri_key = ANY(%(keys)s)) {_READABLE}
-    UNION ALL
-    SELECT uri, content_hash, fingerprint FROM document d
+    SELECT uri, id, content_hash, fingerprint FROM visible_document
     WHERE tenant = %(tenant)s AND collection_id = %(collection)s
-        AND (%(keys)s::bytea[] IS NULL OR uri_key = ANY(%(keys)s)) {_READABLE}
-"""  # noqa: S608
-_MAX_OTHERS = 5  # collections that an error names; arbitrary
-_LOCK_COLLECTION = "SELECT FROM collection WHERE tenant = %(tenant)s AND id = %(id)s FOR UPDATE"
-_DROP_UNUSED = """
-    DELETE FROM collection c WHERE tenant = %(tenant)s AND id = %(id)s
-        AND owner IS NULL AND readers IS NULL AND NOT settings ? 'ingest'
-        AND NOT EXISTS (SELECT FROM document d
-            WHERE d.tenant = c.tenant AND d.collection_id = c.id)
-        AND NOT EXISTS (SELECT FROM source s
-            WHERE s.tenant = c.tenant AND s.collection_id = c.id)
-        AND NOT EXISTS (SELECT FROM job j WHERE j.tenant = c.tenant
+        AND (%(keys)s::bytea[] IS NULL OR uri_key = ANY(%(keys)s))
+"""
+_MAX_NAMES = 5  # collections that an error names; arbitrary
+_LOCK_ROW = "SELECT FROM collection WHERE tenant = %(tenant)s AND id = %(collection)s FOR UPDATE"
+_IS_USED = """
+    SELECT owner IS NOT NULL OR readers IS NOT NULL OR settings ? 'ingest'
+        OR EXISTS (SELECT FROM document d
+            WHERE d.tenant = %(tenant)s AND d.collection_id = c.id)
+        OR EXISTS (SELECT FROM source s
+            WHERE s.tenant = %(tenant)s AND s.collection_id = c.id)
+        OR EXISTS (SELECT FROM job j WHERE j.tenant = %(tenant)s
             AND j.collection_id = c.id AND j.state IN ('queued', 'running'))
-        AND NOT EXISTS (SELECT FROM ingest_run r WHERE r.tenant = c.tenant
+        OR EXISTS (SELECT FROM ingest_run r WHERE r.tenant = %(tenant)s
             AND r.collection_id = c.id AND r.ended_at IS NULL
             AND r.id IS DISTINCT FROM %(run)s)
+    FROM collection c WHERE tenant = %(tenant)s AND id = %(collection)s
+"""
+# With the collection of its old versions, whose row goes by the foreign key.
+_WITH_VERSIONS = """
+    SELECT id FROM collection WHERE tenant = %(tenant)s
+        AND (id = %(collection)s OR versions_of = %(collection)s)
+"""
+_DELETE_COLLECTION = "DELETE FROM collection WHERE tenant = %(tenant)s AND id = %(collection)s"
+_DELETE_POSTINGS = """
+    DELETE FROM lexical_posting WHERE tenant = %(tenant)s AND collection_id = ANY(%(collections)s)
 """
 
 
-def add_collection(
-    cursor: Cursor[Any], tenant: str, name: str, settings: Mapping[str, str]
-) -> bool:
-    """Create a collection of that name with what it is to keep of settings; tell if it is new."""
-    values = (tenant, name, Jsonb(dict(settings)))
-    return cursor.execute(_CREATE_COLLECTION, values).rowcount > 0
+def add_collection(session: Session, name: str, settings: Mapping[str, str]) -> bool:
+    """Create a collection of that name with its settings; tell whether it is new."""
+    values = {"name": name, "settings": Jsonb(dict(settings))}
+    return session.execute(_CREATE_COLLECTION, values).rowcount > 0
 
 
-def drop_unused(cursor: Cursor[Any], tenant: str, collection: int, run: int | None) -> bool:
-    """Delete a collection that nothing is in and nobody works on: see `PostgresStore`.
+def delete_collection(session: Session, collection: int) -> None:
+    """Delete a collection with all that is in it and its old versions.
 
-    The row is locked by a statement of its own: the one that deletes must see what those have
-    written who held the row before.
+    Postings go after the row, whose deletion waits for writers: they have no foreign key.
     """
-    values = {"tenant": tenant, "id": collection, "run": run}
-    cursor.execute(_LOCK_COLLECTION, values)
-    return cursor.execute(_DROP_UNUSED, values).rowcount > 0
+    values = {"collection": collection}
+    session.execute(_LOCK_ROW, values)
+    numbers = [int(row[0]) for row in session.execute(_WITH_VERSIONS, values)]
+    session.execute(_DELETE_COLLECTION, values)
+    session.execute(_DELETE_POSTINGS, {"collections": numbers})
 
 
-def collections(
-    cursor: Cursor[Any], tenant: str, name: str | None = None, readers: Readers = None
-) -> list[Collection]:
-    """List all collections, or the one of that name, with what is in them for somebody."""
-    values = {"tenant": tenant, "name": name, "readers": listed(readers)}
-    return [Collection(*row) for row in cursor.execute(_COLLECTIONS, values)]
+def drop_unused(session: Session, collection: int, run: int | None) -> bool:
+    """Delete a collection that is empty and that no command is at work on: see `PostgresStore`.
 
-
-def collection_id(
-    cursor: Cursor[Any], tenant: str, name: str, *, lock: bool = False, readers: Readers = None
-) -> int:
-    """Look a collection up; with `lock` it cannot be deleted before the transaction ends.
-
-    One that the readers may not read is not there.
+    The row is locked by a statement of its own: the next one must see what the row's former holders
+    have written.
     """
-    return collection_row(cursor, tenant, name, lock=lock, readers=readers)[0]
+    values = {"collection": collection, "run": run}
+    session.execute(_LOCK_ROW, values)
+    if session.row(_IS_USED, values) != (False,):
+        return False
+    delete_collection(session, collection)
+    return True
+
+
+def collections(session: Session, name: str | None = None) -> list[Collection]:
+    """List all visible collections, or the one of that name, with what the session sees in them."""
+    return [Collection(*row) for row in session.execute(_COLLECTIONS, {"name": name})]
+
+
+def collection_id(session: Session, name: str, *, lock: bool = False) -> int:
+    """Look a collection up; with `lock` it cannot be deleted before the session ends.
+
+    Raises NotFoundError, also for one that the session may not read.
+    """
+    return collection_row(session, name, lock=lock)[0]
 
 
 def collection_row(
-    cursor: Cursor[Any], tenant: str, name: str, *, lock: bool = False, readers: Readers = None
+    session: Session, name: str, *, lock: bool = False
 ) -> tuple[int, Mapping[str, Any]]:
-    """Look a collection up as `collection_id` does: its id, and what it keeps of settings."""
-    query = (
-        "SELECT id, settings FROM collection WHERE tenant = %s AND name = %s"
-        " AND versions_of IS NULL AND may_read(owner, readers, %s::text[])"
-    )
-    values = (tenant, name, listed(readers))
-    row = cursor.execute(query + (" FOR KEY SHARE" if lock else ""), values).fetchone()
+    """Look a collection up as `collection_id` does: its id and its settings."""
+    row = session.row(_LOCK_COLLECTION if lock else _FIND_COLLECTION, {"name": name})
     if row is None:
-        raise no_collection(cursor, tenant, name, readers)
+        raise no_collection(session, name)
     return int(row[0]), row[1]
 
 
-def no_collection(
-    cursor: Cursor[Any], tenant: str, name: str, readers: Readers = None
-) -> NotFoundError:
-    """Say that there is no collection of that name; an operator is told of others."""
-    if readers is not None:
+def no_collection(session: Session, name: str) -> NotFoundError:
+    """Say that there is no collection of that name; an operator is told the names of some."""
+    if session.readers is not None:
         return NotFoundError(f"There is no collection {name!r}, or you may not read it.")
-    query = "SELECT name FROM collection WHERE tenant = %s AND versions_of IS NULL ORDER BY name"
-    names = [repr(other) for (other,) in cursor.execute(query, (tenant,))]
+    names = [repr(row[0]) for row in session.execute(_NAMES)]
     if not names:
         return NotFoundError(NOTHING_INGESTED)
-    shown, more = names[:_MAX_OTHERS], len(names) - _MAX_OTHERS
-    listed = ", ".join(shown) + (f" and {more} more" if more > 0 else "")
+    hidden = len(names) - _MAX_NAMES
+    text = ", ".join(names[:_MAX_NAMES]) + (f" and {hidden} more" if hidden > 0 else "")
     return NotFoundError(
-        f"There is no collection {name!r}, but {listed}: choose one with --collection NAME."
+        f"There is no collection {name!r}, but {text}: choose one with --collection NAME."
     )
 
 
 def put_documents(
-    cursor: Cursor[Any],
-    tenant: str,
-    collection: int,
-    new: Sequence[NewDocument],
+    session: Session, collection: int, documents: Sequence[NewDocument]
 ) -> list[tuple[int, int]]:
     """Insert or overwrite the documents' rows; return each one's id and version. Locks the rows.
 
-    Uploaded files that are then of no use any more are deleted. A document that is overwritten
-    keeps its owner and its readers.
+    Uploaded files that are then no longer needed are deleted. A document that is overwritten keeps
+    its owner and its readers.
     """
-    keys = [uri_key(one.uri) for one in new]
-    rows = [
-        (*row_of(tenant, collection, one, key), None, None, None)
-        for one, key in zip(new, keys, strict=True)
-    ]
-    cursor.executemany(PUT_DOCUMENT, rows, returning=True)
-    stored = [row for result in cursor.results() for row in result.fetchall()]
-    drop_replaced(cursor, tenant, collection, keys, None)
+    keys = [uri_key(document.uri) for document in documents]
+    pairs = zip(documents, keys, strict=True)
+    rows = [document_values(collection, document, key) for document, key in pairs]
+    session.execute_many(PUT_DOCUMENT, rows, returning=True)
+    stored = [row for result in session.cursor.results() for row in result.fetchall()]
+    drop_replaced(session, collection, keys, None)
     return [(int(number), int(version)) for number, version in stored]
 
 
-def stored(new: NewDocument, collection: str, number: int, version: int) -> Document:
+def stored_document(document: NewDocument, collection: str, number: int, version: int) -> Document:
     """Return a document as it was just stored."""
     return Document(
         id=number,
-        uri=new.uri,
-        title=new.title,
+        uri=document.uri,
+        title=document.title,
         collection=collection,
-        language=new.language,
+        language=document.language,
         version=version,
-        chunks=len(new.chunks),
-        chars=len(new.text),
+        chunks=len(document.chunks),
+        chars=len(document.text),
     )
 
 
-def row_of(tenant: str, collection: int, new: NewDocument, key: bytes) -> tuple[object, ...]:
-    return (
-        *(tenant, collection, new.uri, key),
-        *(new.content_hash, new.fingerprint, new.title),
-        *(new.language, new.media_type, Jsonb(dict(new.metadata))),
-        [page.start for page in new.pages],
-        [page.number for page in new.pages],
-        [page.label for page in new.pages] if any(page.label for page in new.pages) else None,
-        *(len(new.text), new.text, new.signature or None, new.size_bytes),
-    )
+def document_values(collection: int, document: NewDocument, key: bytes) -> dict[str, object]:
+    """Write a document as the parameters of `PUT_DOCUMENT`, of no upload."""
+    labels = [page.label for page in document.pages]
+    return {
+        "collection": collection,
+        "uri": document.uri,
+        "key": key,
+        "content_hash": document.content_hash,
+        "fingerprint": document.fingerprint,
+        "title": document.title,
+        "language": document.language,
+        "media_type": document.media_type,
+        "metadata": Jsonb(dict(document.metadata)),
+        "page_starts": [page.start for page in document.pages],
+        "page_numbers": [page.number for page in document.pages],
+        "page_labels": labels if any(labels) else None,
+        "chars": len(document.text),
+        "text": document.text,
+        "signature": document.signature or None,
+        "bytes": document.size_bytes,
+        "source": None,
+        "owner": None,
+        "principals": None,
+    }
 
 
-def drop_source(cursor: Cursor[Any], tenant: str, source: int) -> None:
+def drop_source(session: Session, source: int) -> None:
     """Delete an uploaded file that no document was made of."""
-    cursor.execute("DELETE FROM source WHERE tenant = %s AND id = %s", (tenant, source))
+    session.execute(
+        "DELETE FROM source WHERE tenant = %(tenant)s AND id = %(source)s", {"source": source}
+    )
 
 
-def named(
-    cursor: Cursor[Any],
-    tenant: str,
-    collection: int,
-    uris: Sequence[str] | None,
-    readers: Readers = None,
+def documents_by_uri(
+    session: Session, collection: int, uris: Sequence[str] | None = None
 ) -> dict[str, int]:
     """Map those of these URIs that a collection has to their documents; all of them for None."""
-    keys = None if uris is None else [uri_key(uri) for uri in uris]
-    values = {"tenant": tenant, "collection": collection, "keys": keys}
-    rows = cursor.execute(_NAMED, {**values, "readers": listed(readers)})
-    return {uri: int(number) for uri, number in rows}
+    rows = _rows_by_uri(session, collection, uris)
+    return {uri: int(number) for uri, number, _, _ in rows}
 
 
-def documents(
-    cursor: Cursor[Any], tenant: str, collection: int, readers: Readers = None
-) -> list[Document]:
-    values = {"tenant": tenant, "collection": collection, "readers": listed(readers)}
-    return [Document(*row) for row in cursor.execute(_IN_COLLECTION, values)]
+def hashes_by_uri(
+    session: Session, collection: int, uris: Sequence[str] | None = None
+) -> Mapping[str, tuple[str, str]]:
+    """Map those URIs to content hash and fingerprint, as `documents_by_uri` does."""
+    rows = _rows_by_uri(session, collection, uris)
+    return {uri: (content_hash, fingerprint) for uri, _, content_hash, fingerprint in rows}
 
 
-def languages(
-    cursor: Cursor[Any], tenant: str, collection: int, readers: Readers = None
-) -> dict[str, int]:
-    values = {"tenant": tenant, "collection": collection, "readers": listed(readers)}
-    return {str(name): int(count) for name, count in cursor.execute(_LANGUAGES, values)}
+def documents(session: Session, collection: int) -> list[Document]:
+    """List a collection's documents by their URIs."""
+    rows = session.execute(_IN_COLLECTION, {"collection": collection})
+    return [Document(*row) for row in rows]
 
 
-def document(cursor: Cursor[Any], tenant: str, number: int, readers: Readers = None) -> Document:
-    values = {"tenant": tenant, "id": number, "readers": listed(readers)}
-    row = cursor.execute(_BY_ID, values).fetchone()
+def languages(session: Session, collection: int) -> dict[str, int]:
+    """Count a collection's documents by their language."""
+    rows = session.execute(_LANGUAGES, {"collection": collection})
+    return {str(name): int(count) for name, count in rows}
+
+
+def document(session: Session, number: int) -> Document:
+    """Look a document up. Raises NotFoundError, as the next functions do."""
+    row = session.row(_BY_ID, {"document": number})
     if row is None:
         raise _no_document(number)
     return Document(*row)
 
 
-def text(cursor: Cursor[Any], tenant: str, number: int, readers: Readers = None) -> str:
-    values = {"tenant": tenant, "id": number, "readers": listed(readers)}
-    row = cursor.execute("SELECT d.text" + _SEEN, values).fetchone()
-    if row is None:
-        raise _no_document(number)
-    return str(row[0])
+def text(session: Session, number: int) -> str:
+    """Return a document's canonical text."""
+    return str(_columns(session, "SELECT text", number)[0])
 
 
-def pages(cursor: Cursor[Any], tenant: str, number: int, readers: Readers = None) -> list[Page]:
-    values = {"tenant": tenant, "id": number, "readers": listed(readers)}
-    query = "SELECT d.page_starts, d.page_numbers, d.page_labels" + _SEEN
-    row = cursor.execute(query, values).fetchone()
-    if row is None:
-        raise _no_document(number)
-    return pages_of(*row)
+def pages(session: Session, number: int) -> list[Page]:
+    """Return a document's pages."""
+    columns = _columns(session, "SELECT page_starts, page_numbers, page_labels", number)
+    return pages_of(*columns)
+
+
+def metadata(session: Session, number: int) -> dict[str, Any]:
+    """Return a document's metadata."""
+    return dict(_columns(session, "SELECT metadata", number)[0])
 
 
 def pages_of(
     starts: Sequence[int], numbers: Sequence[int], labels: Sequence[str] | None
 ) -> list[Page]:
-    """Put pages together as they are kept; no labels at all: each is called by its number."""
-    named = labels or [""] * len(starts)
-    return [Page(*page) for page in zip(starts, numbers, named, strict=True)]
+    """Make pages of their columns; where there are no labels, a page is called by its number."""
+    names = labels or [""] * len(starts)
+    return [Page(*page) for page in zip(starts, numbers, names, strict=True)]
 
 
-def metadata(
-    cursor: Cursor[Any], tenant: str, number: int, readers: Readers = None
-) -> dict[str, Any]:
-    values = {"tenant": tenant, "id": number, "readers": listed(readers)}
-    row = cursor.execute("SELECT d.metadata" + _SEEN, values).fetchone()
-    if row is None:
-        raise _no_document(number)
-    return dict(row[0])
-
-
-def key_of(
-    cursor: Cursor[Any], tenant: str, collection: int, number: int, readers: Readers = None
-) -> bytes:
-    """Return what a document's URI is looked up by. Raises NotFoundError as `lock_document`."""
-    which = {"tenant": tenant, "collection": collection, "id": number}
-    row = cursor.execute(_KEY, {**which, "readers": listed(readers)}).fetchone()
+def key_of(session: Session, collection: int, number: int) -> bytes:
+    """Return the key of a document's URI. Raises NotFoundError as `lock_document`."""
+    row = session.row(_KEY, {"collection": collection, "document": number})
     if row is None:
         raise _no_document(number)
     return bytes(row[0])
 
 
-def lock_document(
-    cursor: Cursor[Any], tenant: str, collection: int, number: int, readers: Readers = None
-) -> None:
+def lock_document(session: Session, collection: int, number: int) -> None:
     """Lock a document's row for a change; raises NotFoundError when it is not in the collection."""
-    which = {"tenant": tenant, "collection": collection, "id": number}
-    if cursor.execute(_LOCK, {**which, "readers": listed(readers)}).fetchone() is None:
+    if session.row(_LOCK, {"collection": collection, "document": number}) is None:
         raise _no_document(number)
 
 
-def delete_document(cursor: Cursor[Any], tenant: str, number: int) -> None:
+def delete_document(session: Session, number: int) -> None:
     """Delete a document and the uploaded file that it was made of."""
-    query = "DELETE FROM document WHERE tenant = %s AND id = %s RETURNING source_id"
-    row = cursor.execute(query, (tenant, number)).fetchone()
+    query = "DELETE FROM document WHERE tenant = %(tenant)s AND id = %(document)s"
+    row = session.row(query + " RETURNING source_id", {"document": number})
     if row is not None and row[0] is not None:
-        drop_source(cursor, tenant, row[0])
-
-
-def known(
-    cursor: Cursor[Any],
-    tenant: str,
-    collection: int,
-    uris: Sequence[str] | None = None,
-    readers: Readers = None,
-) -> Mapping[str, tuple[str, str]]:
-    keys = None if uris is None else [uri_key(uri) for uri in uris]
-    values = {"tenant": tenant, "collection": collection, "keys": keys}
-    rows = cursor.execute(_KNOWN, {**values, "readers": listed(readers)})
-    return {uri: (content_hash, fingerprint) for uri, content_hash, fingerprint in rows}
+        drop_source(session, row[0])
 
 
 def uri_key(uri: str) -> bytes:
@@ -370,10 +356,25 @@ def uri_key(uri: str) -> bytes:
 
 
 def drop_replaced(
-    cursor: Cursor[Any], tenant: str, collection: int, keys: Sequence[bytes], source: int | None
+    session: Session, collection: int, keys: Sequence[bytes], source: int | None
 ) -> None:
-    values = {"tenant": tenant, "collection": collection, "uris": list(keys), "source": source}
-    cursor.execute(_DROP_REPLACED, values)
+    """Delete the uploaded files of these URIs that are no longer needed, `source` excepted."""
+    values = {"collection": collection, "keys": list(keys), "source": source}
+    session.execute(_DROP_REPLACED, values)
+
+
+def _columns(session: Session, select: str, number: int) -> tuple[Any, ...]:
+    row = session.row((select + _OF_DOCUMENT).encode(), {"document": number})
+    if row is None:
+        raise _no_document(number)
+    return row
+
+
+def _rows_by_uri(
+    session: Session, collection: int, uris: Sequence[str] | None
+) -> list[tuple[Any, ...]]:
+    keys = None if uris is None else [uri_key(uri) for uri in uris]
+    return session.execute(_DOCUMENTS_BY_URI, {"collection": collection, "keys": keys}).fetchall()
 
 
 def _no_document(number: int) -> NotFoundError:

@@ -1,7 +1,7 @@
-"""What people think of answers, in PostgreSQL: ratings, each with a copy of what was rated.
+"""Ratings of answers in PostgreSQL, each with a copy of the rated answer.
 
-A principal rates what he was answered himself; a tenant's ratings can be listed and exported as
-items to evaluate with. It knows nothing of who may list them.
+A principal rates the answers to its own questions; a tenant's ratings can be listed and exported as
+items to evaluate with.
 """
 
 from __future__ import annotations
@@ -14,17 +14,17 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 from uuid import UUID
 
 from ragkit.errors import NotFoundError, UsageError
-from ragkit.store.access import listed
 from ragkit.store.conversations import storable
 from ragkit.store.kept import is_answer_id
-from ragkit.store.lending import transaction
 from ragkit.store.rows import kept_citations
-from ragkit.store.where import Readers
+from ragkit.store.session import TenantSessions
 from ragkit.types import Citation
 
 if TYPE_CHECKING:
     from psycopg import Connection
     from psycopg_pool import ConnectionPool
+
+    from ragkit.store.where import Readers
 
 Rating = Literal["up", "down"]
 MAX_COMMENT_CHARS: Final = 4000  # arbitrary
@@ -34,7 +34,7 @@ MAX_NUMBER: Final = 2**63 - 1  # PostgreSQL's bigint
 
 _TURN = re.compile(r"([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})/([1-9][0-9]{0,8})")
 
-# Rating is one statement: what is rated may be deleted at any moment.
+# Rating is one statement: the answer may be deleted at any moment.
 _RATE = """
     INSERT INTO feedback (tenant, principal, answer_id, rating, comment, collection, question,
         query, answer, refused, citations)
@@ -63,11 +63,11 @@ _REPLACES = """
 _COLUMNS = """
     id, principal, answer_id, CASE rating WHEN 1 THEN 'up' ELSE 'down' END, comment, collection,
     question, query, answer, refused, citations, created_at, updated_at,
-    hidden_documents(tenant, citations, %(readers)s::text[])
+    hidden_documents(citations)
 """
 _RATE_KEPT = f"{_RATE} {_OF_KEPT} {_REPLACES} RETURNING {_COLUMNS}"
 _RATE_TURN = f"{_RATE} {_OF_TURN} {_REPLACES} RETURNING {_COLUMNS}"
-# What was rated before can be rated anew when the answer itself is gone.
+# An answer that has a rating can be rated anew when it is gone itself.
 _RATE_AGAIN = f"""
     UPDATE feedback SET rating = %(rating)s, comment = %(comment)s, updated_at = now()
     WHERE tenant = %(tenant)s AND principal = %(principal)s AND answer_id = %(answer)s
@@ -80,7 +80,7 @@ _PAGE = f"""
         AND (%(collections)s::text[] IS NULL OR collection = ANY(%(collections)s))
         AND (%(rating)s::smallint IS NULL OR rating = %(rating)s)
         AND (principal = %(principal)s
-            OR hidden_documents(tenant, citations, %(readers)s::text[]) = '{{}}')
+            OR hidden_documents(citations) = '{{}}')
     ORDER BY id DESC LIMIT %(limit)s
 """  # noqa: S608
 _DELETE = """
@@ -92,7 +92,7 @@ _DELETE = """
 
 @dataclass(frozen=True, slots=True)
 class Rated:
-    """A rating with a copy of what was rated; `query` is the question as it stands alone."""
+    """A rating with a copy of the answer; `query` is the question as it stands alone."""
 
     id: int
     principal: str
@@ -109,13 +109,13 @@ class Rated:
     updated_at: datetime
 
 
-class Feedback:
-    """One principal's ratings, and his tenant's; methods raise DatabaseError.
+class Feedback(TenantSessions):
+    """One principal's ratings, and its tenant's; methods raise DatabaseError.
 
-    A kept answer that is older than `keep_days` cannot be rated, unless it was before; ratings
+    A stored answer that is older than `keep_days` cannot be rated, unless it has a rating; ratings
     themselves stay. `collections` of a method are those that the caller may see; None means all.
-    Others' ratings of answers from documents that the `readers` may not read are not there, and
-    their citations are left out of his own. None: an operator, who may read all.
+    Other principals' ratings of answers from documents that the `readers` may not read are left
+    out, and so are the citations of these documents. None: an operator.
     """
 
     def __init__(
@@ -127,9 +127,7 @@ class Feedback:
         keep_days: int,
         readers: Readers = None,
     ) -> None:
-        self._readers = listed(readers)
-        self._pool = pool
-        self._tenant = tenant
+        super().__init__(pool, tenant, readers)
         self._principal = principal
         self._keep_days = keep_days
 
@@ -143,8 +141,8 @@ class Feedback:
     ) -> Rated:
         """Rate a kept answer, by its id, or a conversation's turn, by CONVERSATION/ORDINAL.
 
-        A second rating of the same answer takes the first one's place. Raises NotFoundError for an
-        answer that is not kept or somebody else's, UsageError for a comment that is too long.
+        A second rating of the same answer replaces the first. Raises NotFoundError for an answer
+        that is not stored or another principal's, UsageError for a comment that is too long.
         """
         if len(comment) > MAX_COMMENT_CHARS:
             raise UsageError(
@@ -162,9 +160,9 @@ class Feedback:
         }
         if turn is not None:
             values |= {"conversation": UUID(turn[1]), "ordinal": int(turn[2])}
-        with transaction(self._pool, self._tenant) as cursor:
+        with self._session() as session:
             for statement in (_RATE_KEPT if turn is None else _RATE_TURN, _RATE_AGAIN):
-                row = cursor.execute(statement, values).fetchone()
+                row = session.row(statement, values)
                 if row is not None:
                     return _rated(row)
         raise _no_answer(answer_id)
@@ -183,40 +181,35 @@ class Feedback:
             "after": after,
             "rating": NUMBERS[rating] if rating is not None else None,
         }
-        with transaction(self._pool, self._tenant) as cursor:
-            return [_rated(row) for row in cursor.execute(_PAGE, values)]
+        with self._session() as session:
+            return [_rated(row) for row in session.execute(_PAGE, values)]
 
     def all(
         self, *, rating: Rating | None = None, collections: Sequence[str] | None = None
     ) -> Iterator[Rated]:
         """Iterate over the tenant's ratings, the latest first, reading some at a time."""
         after: int | None = None
-        while found := self.page(BATCH, after=after, rating=rating, collections=collections):
-            yield from found
-            after = found[-1].id
+        while page := self.page(BATCH, after=after, rating=rating, collections=collections):
+            yield from page
+            after = page[-1].id
 
     def delete(
         self, number: int, *, everybody: bool = False, collections: Sequence[str] | None = None
     ) -> None:
-        """Delete one's own rating, or anybody's of the tenant. Raises NotFoundError."""
+        """Delete the principal's rating, or any of the tenant's. Raises NotFoundError."""
         values = self._values(collections) | {
             "id": number,
             "principal": None if everybody else self._principal,
         }
         if 0 < number <= MAX_NUMBER:
-            with transaction(self._pool, self._tenant) as cursor:
-                if cursor.execute(_DELETE, values).rowcount == 1:
+            with self._session() as session:
+                if session.execute(_DELETE, values).rowcount == 1:
                     return
         raise NotFoundError(f"there is no rating {number}")
 
     def _values(self, collections: Sequence[str] | None) -> dict[str, object]:
-        seen = None if collections is None else list(collections)
-        return {
-            "tenant": self._tenant,
-            "principal": self._principal,
-            "readers": self._readers,
-            "collections": seen,
-        }
+        listed = None if collections is None else list(collections)
+        return {"principal": self._principal, "collections": listed}
 
 
 def _no_answer(text: str) -> NotFoundError:

@@ -1,7 +1,6 @@
-"""A collection's files as people look through them: found by name, sorted, shown page by page.
+"""A collection's files in pages, by part of a name and sorted.
 
-A file is a document, or an upload that is waiting, being read, or failed. What the readers may not
-read is not listed and not counted.
+A file is a document, or an upload that is waiting, being read, or failed.
 """
 
 from __future__ import annotations
@@ -9,21 +8,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Final, Literal, get_args
+from typing import Final, Literal, get_args
 
 from psycopg.types.json import Jsonb
 
-from ragkit.store.access import listed
 from ragkit.store.documents import collection_id
-from ragkit.store.lending import snapshot
+from ragkit.store.session import TenantSessions
 from ragkit.store.uploads import VISIBLE
 from ragkit.text.normalise import clean
-
-if TYPE_CHECKING:
-    from psycopg import Connection
-    from psycopg_pool import ConnectionPool
-
-    from ragkit.store.where import Readers
 
 Sort = Literal["name", "type", "size", "date", "state"]
 FileState = Literal["failed", "running", "queued", "done"]
@@ -39,9 +31,9 @@ _FILES: Final = f"""
                 COLLATE "C" AS name,
             d.media_type AS kind, coalesce(s.bytes, d.bytes, octet_length(d.text)) AS size,
             d.updated_at AS date, 4 AS state
-        FROM document d LEFT JOIN source s ON s.tenant = d.tenant AND s.id = d.source_id
+        FROM visible_document d
+        LEFT JOIN source s ON s.tenant = d.tenant AND s.id = d.source_id
         WHERE d.tenant = %(tenant)s AND d.collection_id = %(collection)s
-            AND may_read(d.owner, d.readers, %(readers)s::text[])
         UNION ALL
         SELECT NULL, j.id, j.uri, j.name, lower(j.name) COLLATE "C",
             coalesce(substring(lower(j.name) FROM '[.][^.]*$'), ''), s.bytes,
@@ -68,8 +60,8 @@ _FILES: Final = f"""
         d.language, d.version, d.chars, cardinality(d.page_starts), s.id IS NOT NULL,
         (SELECT count(*) FROM chunk k WHERE k.tenant = d.tenant AND k.document_id = d.id),
         j.reason, j.done, j.total
-    FROM (SELECT) AS every LEFT JOIN page ON true
-    LEFT JOIN document d ON d.tenant = %(tenant)s AND d.id = page.document
+    FROM (SELECT) AS counts LEFT JOIN page ON true
+    LEFT JOIN visible_document d ON d.tenant = %(tenant)s AND d.id = page.document
     LEFT JOIN source s ON s.tenant = d.tenant AND s.id = d.source_id
     LEFT JOIN job j ON j.tenant = %(tenant)s AND j.id = page.job
     ORDER BY {{page_order}}, page.name, page.document, page.job
@@ -122,15 +114,8 @@ class FileList:
     all: int
 
 
-class Files:
-    """The files of one tenant's collections for these readers; None: an operator, all."""
-
-    def __init__(
-        self, pool: ConnectionPool[Connection[Any]], tenant: str, readers: Readers = None
-    ) -> None:
-        self._pool = pool
-        self._tenant = tenant
-        self._readers = readers
+class Files(TenantSessions):
+    """The files of one tenant's collections, for these readers; None: an operator."""
 
     def page(
         self,
@@ -150,17 +135,20 @@ class Files:
         attention comes first. Without `uploads` only documents are listed. Raises NotFoundError.
         """
         values = {
-            **{"tenant": self._tenant, "readers": listed(self._readers), "part": clean(part)},
-            **{"limit": limit, "offset": offset, "uploads": uploads, "types": Jsonb(types or {})},
+            "part": clean(part),
+            "limit": limit,
+            "offset": offset,
+            "uploads": uploads,
+            "types": Jsonb(types or {}),
         }
         direction = "DESC" if descending else "ASC"
         order, page_order = (
             f"{_KEYS[sort].format(page=page)} {direction} NULLS LAST" for page in ("", "page.")
         )
         query = _FILES.format(order=order, page_order=page_order)
-        with snapshot(self._pool, self._tenant) as cursor:
-            number = collection_id(cursor, self._tenant, collection, readers=self._readers)
-            rows = cursor.execute(query, {**values, "collection": number}).fetchall()
-        matched, every = rows[0][:2]
+        with self._snapshot() as session:
+            number = collection_id(session, collection)
+            rows = session.execute(query, {**values, "collection": number}).fetchall()
+        matched, total = rows[0][:2]
         files = (ListedFile(*row[2:]) for row in rows if row[2] is not None or row[3] is not None)
-        return FileList(tuple(files), matched, every)
+        return FileList(tuple(files), matched, total)

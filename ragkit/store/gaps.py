@@ -1,28 +1,27 @@
-"""The passages of a collection that have no vector in one of its spaces, and filling them in.
+"""Gaps: the passages of a collection that have no vector in one of its spaces, and filling them.
 
-What is missing is always computed from what is there, so that work can be broken off at any time.
+They are always computed from the stored rows, so that the work can be broken off at any time.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, LiteralString
 
 from psycopg import sql
 
-from ragkit.store import documents, vectors
+from ragkit.store import vectors
 from ragkit.store.chunks import LEAD, TEXT
-from ragkit.store.lending import transaction
-from ragkit.store.rows import first_value
+from ragkit.store.session import TenantSessions
 from ragkit.text.passage import indexed_text
 
 if TYPE_CHECKING:
-    from psycopg import Connection, Cursor
+    from psycopg import Connection
     from psycopg_pool import ConnectionPool
 
     from ragkit.contracts import Vectors
+    from ragkit.store.session import Session
 
 _PASSAGE: Final = f"SELECT c.id, {TEXT}, {LEAD}, d.title, c.headings, c.tokens"
 _BATCH: Final[LiteralString] = f"""
@@ -40,6 +39,10 @@ _SAMPLE: Final = f"""
     ) c JOIN document d ON d.tenant = c.tenant AND d.id = c.document_id
     ORDER BY md5(c.id::text)
 """  # noqa: S608  built from constants only
+_COUNT_ALL: Final = """
+    SELECT count(*) FROM chunk WHERE tenant = %(tenant)s AND collection_id = %(collection)s
+"""
+_LOCK: Final = "SELECT pg_advisory_xact_lock(hashtext(%(name)s))"
 _COUNT: Final = """
     SELECT count(*) FROM chunk c
     WHERE c.tenant = %(tenant)s AND c.collection_id = %(collection)s AND {missing}
@@ -57,8 +60,10 @@ _HAS_NONE: Final = """
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """A chunk without a vector: its id, its text after its lead, its tokens as they were counted
-    when stored; and its document's title and the headings it stands under."""
+    """A chunk without a vector: its id, its text after its lead, its number of tokens when stored.
+
+    `title` is its document's, and `headings` are those over it.
+    """
 
     chunk: int
     text: str
@@ -67,66 +72,53 @@ class Passage:
     headings: tuple[str, ...] = ()
 
 
-class Gaps:
-    """What one collection lacks in one space; methods raise NotFoundError when it is deleted."""
+class Gaps(TenantSessions):
+    """The gaps of one collection in one space; methods raise NotFoundError when it is deleted."""
 
     def __init__(
         self, pool: ConnectionPool[Connection[Any]], tenant: str, collection: str, space_id: int
     ) -> None:
-        self._pool = pool
-        self._tenant = tenant
+        super().__init__(pool, tenant)
         self._collection = collection
         self._space_id = space_id
 
     def passages(self) -> int:
         """Count all passages of the collection."""
-        with self._in() as (cursor, collection_id):
-            query = "SELECT count(*) FROM chunk WHERE tenant = %s AND collection_id = %s"
-            return int(first_value(cursor, query, (self._tenant, collection_id)))
+        with self._in_collection(self._collection) as (session, number):
+            return int(session.value(_COUNT_ALL, {"collection": number}))
 
     def missing(self) -> int:
-        """Count those without a vector."""
-        with self._in() as (cursor, collection_id):
-            return count_missing(cursor, self._tenant, collection_id, self._space_id)
+        """Count the passages without a vector."""
+        with self._in_collection(self._collection) as (session, number):
+            return count_missing(session, number, self._space_id)
 
     def batch(self, *, after: int, limit: int) -> list[Passage]:
-        """Read the next of those without a vector, by their ids above `after`."""
-        with self._in() as (cursor, collection_id):
-            values = {**self._named(collection_id), "after": after, "limit": limit}
-            query = _with_missing(_BATCH, self._space_id)
-            return [_passage(*row) for row in cursor.execute(query, values)]
+        """Read the next passages without a vector, by their ids above `after`."""
+        with self._in_collection(self._collection) as (session, number):
+            values = {"collection": number, "after": after, "limit": limit}
+            rows = session.execute(_with_missing(_BATCH, self._space_id), values)
+            return [_passage(*row) for row in rows]
 
     def add(self, chunks: Sequence[int], rows: Vectors) -> int:
-        """Add vectors of passages that are still there and have none; return how many.
+        """Add vectors of passages that still exist and have none; return how many.
 
         `rows` has shape (len(chunks), dimension).
         """
-        with self._in() as (cursor, collection_id):
-            key = (f"ragkit vectors {self._space_id}",)
-            cursor.execute("SELECT pg_advisory_xact_lock(hashtext(%s))", key)
-            query = _with_missing(_STILL, self._space_id)
-            values = {**self._named(collection_id), "chunks": list(chunks)}
-            wanted = {int(row[0]) for row in cursor.execute(query, values)}
-            places = [n for n, chunk in enumerate(chunks) if chunk in wanted]
-            of = [chunks[n] for n in places]
-            vectors.copy_vectors(
-                cursor, self._space_id, self._tenant, collection_id, of, rows[places]
-            )
-            return len(of)
+        with self._in_collection(self._collection) as (session, number):
+            session.execute(_LOCK, {"name": f"ragkit vectors {self._space_id}"})
+            statement = _with_missing(_STILL, self._space_id)
+            values = {"collection": number, "chunks": list(chunks)}
+            missing = {int(row[0]) for row in session.execute(statement, values)}
+            places = [n for n, chunk in enumerate(chunks) if chunk in missing]
+            added = [chunks[n] for n in places]
+            vectors.copy_vectors(session, self._space_id, number, added, rows[places])
+            return len(added)
 
     def sample(self, count: int) -> list[Passage]:
         """Draw passages, always the same as long as the collection does not change."""
-        with self._in() as (cursor, collection_id):
-            values = {**self._named(collection_id), "limit": count}
-            return [_passage(*row) for row in cursor.execute(_SAMPLE, values)]
-
-    def _named(self, collection_id: int) -> dict[str, object]:
-        return {"tenant": self._tenant, "collection": collection_id}
-
-    @contextmanager
-    def _in(self) -> Iterator[tuple[Cursor[Any], int]]:
-        with transaction(self._pool, self._tenant) as cursor:
-            yield cursor, documents.collection_id(cursor, self._tenant, self._collection)
+        with self._in_collection(self._collection) as (session, number):
+            values = {"collection": number, "limit": count}
+            return [_passage(*row) for row in session.execute(_SAMPLE, values)]
 
 
 def _passage(
@@ -135,13 +127,13 @@ def _passage(
     return Passage(chunk, indexed_text(text, lead), tokens, title, tuple(headings))
 
 
-def count_missing(cursor: Cursor[Any], tenant: str, collection: int, space_id: int) -> int:
+def count_missing(session: Session, collection: int, space_id: int) -> int:
     """Count a collection's passages without a vector in a space."""
-    values = {"tenant": tenant, "collection": collection}
-    return int(first_value(cursor, _with_missing(_COUNT, space_id), values))
+    return int(session.value(_with_missing(_COUNT, space_id), {"collection": collection}))
 
 
 def vector_table(space_id: int) -> sql.Identifier:
+    """Name the table of a space's vectors in a statement."""
     return sql.Identifier(vectors.table_name(space_id))
 
 

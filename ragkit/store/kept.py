@@ -1,6 +1,6 @@
-"""Answers that somebody asked to be kept, in PostgreSQL, for as many days as the settings say.
+"""Answers that a request had stored (`store`), for as many days as the settings say.
 
-It knows nothing of what stands in a completion, and nothing of ratings, which hold copies.
+A rating of one holds a copy of its own.
 """
 
 from __future__ import annotations
@@ -14,42 +14,43 @@ from typing import TYPE_CHECKING, Any
 from psycopg.types.json import Jsonb
 
 from ragkit.errors import NotFoundError
-from ragkit.store.access import listed
 from ragkit.store.conversations import storable
-from ragkit.store.lending import transaction
-from ragkit.store.where import Readers
+from ragkit.store.session import TenantSessions
 from ragkit.types import Answer, Citation
 
 if TYPE_CHECKING:
     from psycopg import Connection
     from psycopg_pool import ConnectionPool
 
+    from ragkit.store.where import Readers
+
 _ID = re.compile(r"[!-~]{1,200}")
 
-_SWEEP = "SELECT ragkit_forget_answers(%s)"
+_SWEEP = "SELECT ragkit_forget_answers(%(keep_days)s)"
 _KEEP = """
     INSERT INTO kept_answer (tenant, principal, id, collection, question, query, answer, refused,
         citations, completion)
-    VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s::json) ON CONFLICT DO NOTHING
+    VALUES (%(tenant)s, %(principal)s, %(id)s, %(collection)s, %(question)s, %(query)s,
+        %(answer)s, %(refused)s, %(citations)s, %(completion)s::json)
+    ON CONFLICT DO NOTHING
 """
-_MINE = """
+_ANSWER = """
     tenant = %(tenant)s AND principal = %(principal)s AND id = %(id)s
         AND created_at > now() - make_interval(days => %(keep_days)s)
         AND (%(collections)s::text[] IS NULL OR collection = ANY(%(collections)s))
 """
 _FIND = f"""
-    SELECT completion, hidden_documents(tenant, citations, %(readers)s::text[])
-    FROM kept_answer WHERE {_MINE}
+    SELECT completion, hidden_documents(citations) FROM kept_answer WHERE {_ANSWER}
 """  # noqa: S608
-_DELETE = f"DELETE FROM kept_answer WHERE {_MINE}"  # noqa: S608
+_DELETE = f"DELETE FROM kept_answer WHERE {_ANSWER}"  # noqa: S608
 
 
-class KeptAnswers:
-    """One principal's kept answers; methods raise DatabaseError.
+class KeptAnswers(TenantSessions):
+    """One principal's stored answers; methods raise DatabaseError.
 
     One that is older than `keep_days` is not found. `collections` of a method are those that the
     caller may see; None means all. Citations of documents that the `readers` may not read, or no
-    longer, are left out. None: an operator, who may read all.
+    longer, are left out. None: an operator.
     """
 
     def __init__(
@@ -61,9 +62,7 @@ class KeptAnswers:
         keep_days: int,
         readers: Readers = None,
     ) -> None:
-        self._readers = listed(readers)
-        self._pool = pool
-        self._tenant = tenant
+        super().__init__(pool, tenant, readers)
         self._principal = principal
         self._keep_days = keep_days
 
@@ -77,49 +76,51 @@ class KeptAnswers:
         completion: Mapping[str, Any],
         query: str | None = None,
     ) -> None:
-        """Keep an answer under its completion's id; everybody's that are too old are swept out.
+        """Store an answer under its completion's id; delete all that are too old.
 
         `query` is what was searched for, where that is not the question. `completion` is the answer
-        as it was sent, as JSON. One that is kept stays.
+        as it was sent, as JSON. One that is stored already stays.
         """
         if not is_answer_id(id):
             raise _missing(id)
-        values = (
-            *(self._tenant, self._principal, id, storable(collection)),
-            *(storable(question), storable(question if query is None else query)),
-            *(storable(answer.text), answer.refused),
-            Jsonb([_citation_json(citation) for citation in answer.citations]),
-            storable(json.dumps(completion, ensure_ascii=False)),
-        )
-        with transaction(self._pool, self._tenant) as cursor:
-            cursor.execute(_SWEEP, (self._keep_days,))
-            cursor.execute(_KEEP, values)
+        values = {
+            "principal": self._principal,
+            "id": id,
+            "collection": storable(collection),
+            "question": storable(question),
+            "query": storable(question if query is None else query),
+            "answer": storable(answer.text),
+            "refused": answer.refused,
+            "citations": Jsonb([_citation_json(citation) for citation in answer.citations]),
+            "completion": storable(json.dumps(completion, ensure_ascii=False)),
+        }
+        with self._session() as session:
+            session.execute(_SWEEP, {"keep_days": self._keep_days})
+            session.execute(_KEEP, values)
 
     def completion(self, id: str, *, collections: Sequence[str] | None = None) -> Mapping[str, Any]:
         """Return a kept answer as it was sent. Raises NotFoundError."""
         if is_answer_id(id):
-            with transaction(self._pool, self._tenant) as cursor:
-                row = cursor.execute(_FIND, self._values(id, collections)).fetchone()
+            with self._session() as session:
+                row = session.row(_FIND, self._values(id, collections))
             if row is not None:
-                found: Mapping[str, Any] = without_citations(row[0], frozenset(row[1]))
-                return found
+                completion: Mapping[str, Any] = without_citations(row[0], frozenset(row[1]))
+                return completion
         raise _missing(id)
 
     def delete(self, id: str, *, collections: Sequence[str] | None = None) -> None:
         """Delete a kept answer; a rating of it stays, with its copy. Raises NotFoundError."""
         if is_answer_id(id):
-            with transaction(self._pool, self._tenant) as cursor:
-                if cursor.execute(_DELETE, self._values(id, collections)).rowcount == 1:
+            with self._session() as session:
+                if session.execute(_DELETE, self._values(id, collections)).rowcount == 1:
                     return
         raise _missing(id)
 
     def _values(self, id: str, collections: Sequence[str] | None) -> dict[str, object]:
         return {
-            "tenant": self._tenant,
             "principal": self._principal,
             "id": id,
             "keep_days": self._keep_days,
-            "readers": self._readers,
             "collections": None if collections is None else list(collections),
         }
 
@@ -129,16 +130,16 @@ def without_citations(value: Any, documents: frozenset[int]) -> Any:
     if not documents:
         return value
     if isinstance(value, list):
-        return [without_citations(one, documents) for one in value]
+        return [without_citations(item, documents) for item in value]
     if not isinstance(value, dict):
         return value
-    left = {
-        name: [one for one in inside if one.get("document") not in documents]
-        if name == "citations" and isinstance(inside, list)
-        else inside
-        for name, inside in value.items()
+    visible = {
+        name: [citation for citation in field if citation.get("document") not in documents]
+        if name == "citations" and isinstance(field, list)
+        else field
+        for name, field in value.items()
     }
-    return {name: without_citations(inside, documents) for name, inside in left.items()}
+    return {name: without_citations(field, documents) for name, field in visible.items()}
 
 
 def is_answer_id(text: str) -> bool:

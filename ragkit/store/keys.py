@@ -1,20 +1,18 @@
-"""Access keys in PostgreSQL: the statements, by the hash of a secret that is never here.
-
-It knows nothing of how a secret is made or presented, or of what a scope allows.
-"""
+"""Access keys in PostgreSQL, by the hash of a secret that is never stored."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 
-from ragkit.store.lending import EVERYBODY, connection
+from ragkit.store.lending import EVERYBODY
+from ragkit.store.session import open_session
 
 if TYPE_CHECKING:
-    from psycopg import Connection
+    from psycopg import Connection, Cursor
     from psycopg_pool import ConnectionPool
 
 USED_EVERY_S: Final = 300  # arbitrary: how fine the time of last use is; not one write per call
@@ -22,12 +20,13 @@ USED_EVERY_S: Final = 300  # arbitrary: how fine the time of last use is; not on
 _ADD = """
     INSERT INTO access_key
         (tenant, name, principal, scopes, collections, sha256, expires_at, groups)
-    VALUES (%s, %s, %s, %s, %s, %s, %s, %s)
+    VALUES (%(tenant)s, %(name)s, %(principal)s, %(scopes)s, %(collections)s, %(sha256)s,
+        %(expires_at)s, %(groups)s)
     RETURNING id
 """
 _FIND = """
     SELECT id, tenant, principal, scopes, collections, sha256, groups
-    FROM ragkit_find_key(%s, %s)
+    FROM ragkit_find_key(%(sha256)s, %(used_every_s)s)
 """
 _LIST = """
     SELECT id, tenant, principal, name, scopes, collections, created_at, expires_at, revoked_at,
@@ -46,7 +45,7 @@ _REVOKE = """
 
 @dataclass(frozen=True, slots=True)
 class FoundKey:
-    """A valid key: whom it stands for, what it may do, and the hash it was found by."""
+    """A valid key: its tenant, principal and scopes, and the hash it was looked up by."""
 
     id: int
     tenant: str
@@ -78,7 +77,7 @@ class StoredKey:
 class Keys:
     """The keys of a database, of all its tenants; methods raise DatabaseError.
 
-    `owner` opens a connection that sees all tenants, for what is asked of all of them.
+    `owner` opens a connection that sees all tenants, for lists and changes across them.
     """
 
     def __init__(
@@ -101,58 +100,68 @@ class Keys:
         expires_at: datetime | None,
         groups: Sequence[str] = (),
     ) -> int:
-        """Keep a key by its hash and return its number."""
-        values = (
-            *(tenant, name, principal, list(scopes)),
-            *(None if collections is None else list(collections), sha256, expires_at),
-            list(groups),
-        )
-        with connection(self._pool, tenant) as conn:
-            row = conn.execute(_ADD, values).fetchone()
-            assert row is not None
-            return int(row[0])
+        """Store a key by its hash and return its number."""
+        values = {
+            "name": name,
+            "principal": principal,
+            "scopes": list(scopes),
+            "collections": None if collections is None else list(collections),
+            "sha256": sha256,
+            "expires_at": expires_at,
+            "groups": list(groups),
+        }
+        with open_session(self._pool, tenant) as session:
+            return int(session.value(_ADD, values))
 
     def find(self, sha256: bytes) -> FoundKey | None:
         """Find the key with this hash that is neither revoked nor expired, and note its use."""
-        with connection(self._pool, EVERYBODY) as conn:
-            row = conn.execute(_FIND, (sha256, USED_EVERY_S)).fetchone()
-        if row is None:
-            return None
-        number, tenant, principal, scopes, collections, found, groups = row
-        return FoundKey(
-            id=number,
-            tenant=tenant,
-            principal=principal,
-            scopes=tuple(scopes),
-            collections=None if collections is None else tuple(collections),
-            sha256=bytes(found),
-            groups=tuple(groups),
-        )
+        values = {"sha256": sha256, "used_every_s": USED_EVERY_S}
+        with open_session(self._pool, EVERYBODY) as session:
+            row = session.row(_FIND, values)
+        return None if row is None else found_key(row)
 
     def all(self, tenant: str | None = None) -> Sequence[StoredKey]:
         """List the keys of a tenant, or of all of them, oldest first."""
-        with self._of(tenant) as conn:
-            return [_stored(row) for row in conn.execute(_LIST, (tenant, tenant))]
+        with self._cursor(tenant) as cursor:
+            return [_stored(row) for row in cursor.execute(_LIST, (tenant, tenant))]
 
     def any_valid(self) -> bool:
         """Tell whether any key of any tenant is valid now."""
-        with connection(self._pool, EVERYBODY) as conn:
-            row = conn.execute(_ANY).fetchone()
-            assert row is not None
-            return bool(row[0])
+        with open_session(self._pool, EVERYBODY) as session:
+            return bool(session.value(_ANY))
 
     def revoke(self, number: int, tenant: str | None = None) -> bool:
         """Make a key invalid from now on; tell whether there is such a key."""
-        with self._of(tenant) as conn:
-            return conn.execute(_REVOKE, (number, tenant, tenant)).rowcount == 1
+        with self._cursor(tenant) as cursor:
+            return cursor.execute(_REVOKE, (number, tenant, tenant)).rowcount == 1
 
-    def _of(self, tenant: str | None) -> AbstractContextManager[Connection[Any]]:
-        """Lend a connection that sees a tenant's keys, or everybody's for None."""
-        return self._owner() if tenant is None else connection(self._pool, tenant)
+    @contextmanager
+    def _cursor(self, tenant: str | None) -> Iterator[Cursor[Any]]:
+        """Open a cursor that sees a tenant's keys, or those of all tenants for None."""
+        if tenant is not None:
+            with open_session(self._pool, tenant) as session:
+                yield session.cursor
+            return
+        with self._owner() as conn, conn.cursor() as cursor:
+            yield cursor
+
+
+def found_key(row: Sequence[Any]) -> FoundKey:
+    """Read a row of a key or log-in that was found by its hash."""
+    number, tenant, principal, scopes, collections, sha256, groups = row
+    return FoundKey(
+        id=number,
+        tenant=tenant,
+        principal=principal,
+        scopes=tuple(scopes),
+        collections=None if collections is None else tuple(collections),
+        sha256=bytes(sha256),
+        groups=tuple(groups),
+    )
 
 
 def _stored(row: Sequence[Any]) -> StoredKey:
-    number, tenant, principal, name, scopes, collections, *rest, groups = row
-    kept = None if collections is None else tuple(collections)
-    values = (number, tenant, principal, name, tuple(scopes), kept, *rest, tuple(groups))
+    number, tenant, principal, name, scopes, collections, *columns, groups = row
+    listed = None if collections is None else tuple(collections)
+    values = (number, tenant, principal, name, tuple(scopes), listed, *columns, tuple(groups))
     return StoredKey(*values)

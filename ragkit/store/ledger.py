@@ -19,6 +19,7 @@ from ragkit.store import documents
 from ragkit.store.jobs import Worker, host
 from ragkit.store.lending import lent, transaction
 from ragkit.store.rows import first_value
+from ragkit.store.session import Session
 from ragkit.store.worker_connection import WorkerConnection
 
 if TYPE_CHECKING:
@@ -157,7 +158,7 @@ class Ledger:
         """
         values = (self._tenant, collection, command, host())
         try:
-            with transaction(self._pool, self._tenant) as cursor:
+            with transaction(self._pool, self._tenant, None) as cursor:
                 return int(first_value(cursor, _START, values))
         except DatabaseError as error:
             if not isinstance(error.__cause__, ForeignKeyViolation):
@@ -168,12 +169,12 @@ class Ledger:
 
     def end_run(self, run: int, figures: Mapping[str, object]) -> None:
         """Note that a run is over, and what it did; nothing where its collection is gone."""
-        with transaction(self._pool, self._tenant) as cursor:
+        with transaction(self._pool, self._tenant, None) as cursor:
             cursor.execute(_END, (Jsonb(dict(figures)), self._tenant, run))
 
     def drop_run(self, run: int) -> None:
         """Forget a run in which there was nothing to do."""
-        with transaction(self._pool, self._tenant) as cursor:
+        with transaction(self._pool, self._tenant, None) as cursor:
             cursor.execute(_DROP_RUN, (self._tenant, run))
 
     def runs(self, *, collection: str | None = None, limit: int = 50) -> list[Run]:
@@ -203,14 +204,14 @@ class Ledger:
         if state is not None and state not in STATES:
             raise UsageError(f"{state!r} is no state of a job: use {', '.join(STATES)}")
         values = {"tenant": self._tenant, "collection": collection, "state": state, "run": run}
-        with transaction(self._pool, self._tenant) as cursor:
+        with transaction(self._pool, self._tenant, None) as cursor:
             self._number(cursor, collection)
             rows = cursor.execute(_PAGE, {**values, "before": before, "limit": limit})
             return [_job(row) for row in rows]
 
     def job(self, job: int) -> LedgerJob:
         """Look a job up. Raises NotFoundError."""
-        with transaction(self._pool, self._tenant) as cursor:
+        with transaction(self._pool, self._tenant, None) as cursor:
             rows = cursor.execute(_SOME, {"tenant": self._tenant, "ids": [job]}).fetchall()
         if not rows:
             raise _no_job(job)
@@ -219,7 +220,7 @@ class Ledger:
     def counts(self) -> dict[str, dict[str, int]]:
         """Count each collection's jobs by their states."""
         found: dict[str, dict[str, int]] = {}
-        with transaction(self._pool, self._tenant) as cursor:
+        with transaction(self._pool, self._tenant, None) as cursor:
             for name, state, number in cursor.execute(_COUNTS, (self._tenant,)):
                 found.setdefault(str(name), {})[str(state)] = int(number)
         return found
@@ -227,7 +228,7 @@ class Ledger:
     def settle(self, jobs: Sequence[int]) -> None:
         """Note that what failed once is well, though there is nothing to store of it."""
         if jobs:
-            with transaction(self._pool, self._tenant) as cursor:
+            with transaction(self._pool, self._tenant, None) as cursor:
                 cursor.execute(_SETTLE, (self._tenant, list(jobs)))
 
     def retry(self, jobs: Sequence[int]) -> None:
@@ -235,7 +236,7 @@ class Ledger:
 
         Raises NotFoundError, and UsageError for a job in another state or whose file is gone.
         """
-        with transaction(self._pool, self._tenant) as cursor:
+        with transaction(self._pool, self._tenant, None) as cursor:
             for number, state, uri, _, _, gone in self._locked(cursor, jobs):
                 if state not in {"failed", "cancelled"}:
                     raise UsageError(
@@ -250,7 +251,7 @@ class Ledger:
 
     def retry_all(self, collection: str | None = None) -> list[int]:
         """Queue all failed and cancelled jobs again whose files are there; return their numbers."""
-        with transaction(self._pool, self._tenant) as cursor:
+        with transaction(self._pool, self._tenant, None) as cursor:
             number = self._number(cursor, collection)
             values = {"tenant": self._tenant, "collection": number}
             found = [int(row[0]) for row in cursor.execute(_SET_ASIDE, values).fetchall()]
@@ -264,7 +265,7 @@ class Ledger:
 
         Raises NotFoundError, and UsageError for a job that is done or has failed.
         """
-        with transaction(self._pool, self._tenant) as cursor:
+        with transaction(self._pool, self._tenant, None) as cursor:
             sources: list[int] = []
             for number, state, uri, document, source, _ in self._locked(cursor, jobs):
                 if state == "done":
@@ -279,7 +280,7 @@ class Ledger:
                     sources.append(int(source))
             cursor.execute(_CANCEL, (self._tenant, list(jobs)))
             for source in sources:
-                documents.drop_source(cursor, self._tenant, source)
+                documents.drop_source(Session(cursor, self._tenant), source)
 
     def _locked(
         self, cursor: Cursor[Any], jobs: Sequence[int]
@@ -293,11 +294,11 @@ class Ledger:
     def _number(self, cursor: Cursor[Any], collection: str | None) -> int | None:
         if collection is None:
             return None
-        return documents.collection_id(cursor, self._tenant, collection)
+        return documents.collection_id(Session(cursor, self._tenant), collection)
 
     def _runs(self, run: int | None, collection: str | None, limit: int) -> list[Run]:
         values = {"tenant": self._tenant, "id": run, "collection": collection, "limit": limit}
-        with transaction(self._pool, self._tenant) as cursor:
+        with transaction(self._pool, self._tenant, None) as cursor:
             self._number(cursor, collection)
             return [Run(*row) for row in cursor.execute(_RUNS, values)]
 

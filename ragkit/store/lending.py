@@ -1,7 +1,7 @@
-"""Connections lent from a pool, what goes wrong with them raised as DatabaseError in one line.
+"""Connections lent from a pool, and database errors raised as DatabaseError in one line.
 
-Whatever is lent stands in a transaction that has said for which tenant it is; only what `lent`
-lends does not.
+Statements run in a session: see `ragkit.store.session`. `transaction`, `connection` and `begun` are
+what the job ledger still uses, whose statements take a cursor and a tenant.
 """
 
 from __future__ import annotations
@@ -14,47 +14,46 @@ import psycopg
 from psycopg.pq import TransactionStatus
 
 from ragkit.errors import DatabaseError, UsageError
-from ragkit.store.acting import begin, wanting
+from ragkit.store.acting import Beginning, begin, wanting
 
 if TYPE_CHECKING:
     from psycopg import Connection, Cursor
     from psycopg_pool import ConnectionPool
+
+    from ragkit.store.where import Readers
 
 _NUL = "contain NUL"  # psycopg's own words, before anything is sent
 EVERYBODY = ""  # for what belongs to no tenant: row-level security shows no tenant's rows then
 
 
 @contextmanager
-def connection(pool: ConnectionPool[Connection[Any]], tenant: str) -> Iterator[Connection[Any]]:
+def connection(
+    pool: ConnectionPool[Connection[Any]], tenant: str, readers: Readers = ()
+) -> Iterator[Connection[Any]]:
     """Lend a connection in a transaction for a tenant, committed at the end. Raises DatabaseError.
 
-    It is named here, not taken from the context: a store has a tenant of its own.
+    The tenant is a parameter, not taken from the context: a store has a tenant of its own.
     """
-    with _begun(pool, tenant, snapshot=False) as conn:
+    with lend_begun(pool, Beginning(tenant, readers)) as conn:
         yield conn
 
 
 @contextmanager
-def transaction(pool: ConnectionPool[Connection[Any]], tenant: str) -> Iterator[Cursor[Any]]:
+def transaction(
+    pool: ConnectionPool[Connection[Any]], tenant: str, readers: Readers = ()
+) -> Iterator[Cursor[Any]]:
     """Lend a cursor in a transaction for a tenant; see `connection`. Raises DatabaseError."""
-    with connection(pool, tenant) as conn, conn.cursor() as cursor:
+    with connection(pool, tenant, readers) as conn, conn.cursor() as cursor:
         yield cursor
 
 
 @contextmanager
-def snapshot(pool: ConnectionPool[Connection[Any]], tenant: str) -> Iterator[Cursor[Any]]:
-    """Lend a cursor whose statements all see the database at one moment. Raises DatabaseError."""
-    with _begun(pool, tenant, snapshot=True) as conn, conn.cursor() as cursor:
-        yield cursor
-
-
-@contextmanager
-def begun(conn: Connection[Any], tenant: str) -> Iterator[Cursor[Any]]:
-    """Begin a transaction for a tenant on a connection of one's own in autocommit mode.
+def begun(conn: Connection[Any], tenant: str, readers: Readers = ()) -> Iterator[Cursor[Any]]:
+    """Begin a transaction for a tenant on the caller's own connection, in autocommit mode.
 
     Errors are psycopg's own.
     """
-    begin(conn, tenant)
+    begin(conn, Beginning(tenant, readers))
     try:
         with conn.cursor() as cursor:
             yield cursor
@@ -69,23 +68,23 @@ def begun(conn: Connection[Any], tenant: str) -> Iterator[Cursor[Any]]:
 def lent(pool: ConnectionPool[Connection[Any]]) -> Iterator[Connection[Any]]:
     """Lend a connection as it is, in autocommit mode, no tenant named. Raises DatabaseError.
 
-    The pool rolls back what was begun on it and not committed.
+    The pool rolls back a transaction that was begun on it and not committed.
     """
     with _translating(), pool.connection() as conn:
         yield conn
 
 
 @contextmanager
-def _begun(
-    pool: ConnectionPool[Connection[Any]], tenant: str, *, snapshot: bool
+def lend_begun(
+    pool: ConnectionPool[Connection[Any]], beginning: Beginning
 ) -> Iterator[Connection[Any]]:
     """Lend a connection in a transaction, committed at the end, or else rolled back."""
     with _translating():
-        with wanting(tenant, snapshot=snapshot):
+        with wanting(beginning):
             conn = pool.getconn()
         try:
             if conn.info.transaction_status == TransactionStatus.IDLE:  # none was tried out
-                begin(conn, tenant, snapshot=snapshot)
+                begin(conn, beginning)
             with conn:
                 yield conn
                 conn.commit()  # which a connection that was lost refuses
@@ -95,7 +94,7 @@ def _begun(
 
 @contextmanager
 def _translating() -> Iterator[None]:
-    """Raise what goes wrong as DatabaseError; as UsageError for what no text there can hold."""
+    """Translate errors: to UsageError for a text that no database can store, else DatabaseError."""
     try:
         yield
     except UnicodeEncodeError as error:

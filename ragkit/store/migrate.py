@@ -1,6 +1,7 @@
-"""Bring a database's schema up to date by numbered SQL files, each exactly once.
+"""Bring a database's schema up to date: schema.sql first, then numbered files, each once.
 
-Knows nothing of what is in the files.
+Migrations begin with the first release: files migrations/NNNN_name.sql, from number 2 on. A
+database of the last step before schema.sql is upgraded by upgrade_from_prerelease.sql.
 """
 
 from __future__ import annotations
@@ -18,6 +19,12 @@ if TYPE_CHECKING:
     from psycopg import Connection, Error
 
 LOCK: Final = 0x7261676B6974  # "ragkit"; an advisory lock counts within one database
+_PACKAGE: Final = "ragkit.store"
+_SCHEMA: Final = "schema.sql"
+_UPGRADE: Final = "upgrade_from_prerelease.sql"
+# The numbered files that schema.sql took the place of: the first, and the last, which is upgraded.
+_PRERELEASE_FIRST: Final = "0001_base.sql"
+_PRERELEASE_LAST: Final = "0019_document_bytes.sql"
 _APPLIED: Final = "SELECT number, name, sha256 FROM ragkit_migration ORDER BY number"
 _TABLE: Final = """
     CREATE TABLE IF NOT EXISTS ragkit_migration (
@@ -27,16 +34,21 @@ _TABLE: Final = """
         applied_at timestamptz NOT NULL DEFAULT now()
     )
 """
+_FORGET: Final = "DELETE FROM ragkit_migration"
 _RECORD: Final = "INSERT INTO ragkit_migration (number, name, sha256) VALUES (%s, %s, %s)"
 
 
 @dataclass(frozen=True, slots=True)
 class Migration:
-    """One step of the schema: a file named NNNN_name.sql."""
+    """One step of the schema: schema.sql, or a file named NNNN_name.sql.
+
+    `upgrade` is the script that a database from before the first step is brought to it by.
+    """
 
     number: int
     name: str
     sql: bytes
+    upgrade: bytes | None = None
 
     @property
     def sha256(self) -> str:
@@ -44,11 +56,12 @@ class Migration:
 
 
 def migrate(conn: Connection[Any], folder: Traversable | None = None) -> list[str]:
-    """Apply the files that this database has not had yet, in order; return their names.
+    """Apply the steps that this database has not had yet, in order; return the names of the files.
 
-    Each file is one transaction together with its row in ragkit_migration, under an advisory lock
-    that ends with it. Several processes at once share the work; a killed one leaves whole steps.
+    Each step is one transaction together with its row in ragkit_migration, under an advisory lock
+    that ends with it. Several processes at once share the work; a killed one leaves complete steps.
     When nothing is to be done this costs one SELECT. Needs a connection in autocommit mode.
+    `folder` has numbered files in the place of ragkit's own.
 
     Raises MigrationError when a step fails, when the database is newer than this program, or when
     it was made by other files.
@@ -56,12 +69,12 @@ def migrate(conn: Connection[Any], folder: Traversable | None = None) -> list[st
     import psycopg
 
     assert conn.autocommit
-    steps = _read(files("ragkit.store") / "migrations" if folder is None else folder)
+    steps = _own_steps() if folder is None else _read(folder)
     names: list[str] = []
     try:
         while (step := _next(conn, steps)) is not None:
             if _apply(conn, step, steps):
-                names.append(step.name)
+                names.append(step.name if step.upgrade is None else _UPGRADE)
     except psycopg.Error as error:
         raise MigrationError(
             f"The database's tables cannot be brought up to date: {_line(error)}: run it again."
@@ -77,7 +90,7 @@ def is_current(conn: Connection[Any]) -> bool:
     import psycopg
 
     try:
-        return _next(conn, _read(files("ragkit.store") / "migrations")) is None
+        return _next(conn, _own_steps()) is None
     except psycopg.errors.InsufficientPrivilege:
         return False
     except psycopg.Error as error:
@@ -88,20 +101,29 @@ def is_current(conn: Connection[Any]) -> bool:
 
 def last_step() -> int:
     """Return the number of this program's last step, which is also how many there are."""
-    return _read(files("ragkit.store") / "migrations")[-1].number
+    return _own_steps()[-1].number
 
 
-def _read(folder: Traversable) -> list[Migration]:
-    """Read the files in order; their numbers count from 1 without a gap."""
-    found = [
+def _own_steps() -> list[Migration]:
+    """Read schema.sql and the numbered files after it."""
+    package = files(_PACKAGE)
+    schema = Migration(1, _SCHEMA, (package / _SCHEMA).read_bytes())
+    folder = package / "migrations"
+    return [schema, *(_read(folder, first=2) if folder.is_dir() else [])]
+
+
+def _read(folder: Traversable, first: int = 1) -> list[Migration]:
+    """Read numbered files in order; their numbers count from `first` without a gap."""
+    steps = [
         Migration(int(match[1]), match[0], file.read_bytes())
         for file in folder.iterdir()
         if (match := re.fullmatch(r"(\d{4})_\w+\.sql", file.name))
     ]
-    found.sort(key=lambda migration: migration.number)
-    if not found or [migration.number for migration in found] != list(range(1, len(found) + 1)):
+    steps.sort(key=lambda step: step.number)
+    numbers = [step.number for step in steps]
+    if numbers != list(range(first, first + len(steps))) or (first == 1 and not steps):
         raise MigrationError(f"The schema's files in {folder} are incomplete: install ragkit anew.")
-    return found
+    return steps
 
 
 def _next(conn: Connection[Any], steps: list[Migration]) -> Migration | None:
@@ -112,6 +134,8 @@ def _next(conn: Connection[Any], steps: list[Migration]) -> Migration | None:
         applied = conn.execute(_APPLIED).fetchall()
     except psycopg.errors.UndefinedTable:
         applied = []
+    if applied and applied[0][1] == _PRERELEASE_FIRST and steps[0].name == _SCHEMA:
+        return _upgrade(applied[-1][1], steps[0])
     for (number, name, digest), step in zip(applied, steps, strict=False):
         if (number, digest) != (step.number, step.sha256):
             raise MigrationError(
@@ -126,8 +150,20 @@ def _next(conn: Connection[Any], steps: list[Migration]) -> Migration | None:
     return steps[len(applied)] if len(applied) < len(steps) else None
 
 
+def _upgrade(latest: str, schema: Migration) -> Migration:
+    """Return the step that brings a database from before schema.sql to it."""
+    if latest != _PRERELEASE_LAST:
+        raise MigrationError(
+            f"The database is of a ragkit from before the first release: its last step is {latest},"
+            f" and only one with {_PRERELEASE_LAST} can be upgraded: open it once with the last"
+            " ragkit that had numbered steps, or ingest into a new database."
+        )
+    script = (files(_PACKAGE) / _UPGRADE).read_bytes()
+    return Migration(schema.number, schema.name, schema.sql, upgrade=script)
+
+
 def _apply(conn: Connection[Any], step: Migration, steps: list[Migration]) -> bool:
-    """Apply one step, unless another process has done so while we waited for our turn."""
+    """Apply one step, unless another process has done so while this one waited for its turn."""
     import psycopg
 
     with conn.transaction():
@@ -137,7 +173,11 @@ def _apply(conn: Connection[Any], step: Migration, steps: list[Migration]) -> bo
             conn.execute(_TABLE)
             if _next(conn, steps) != step:
                 return False
-            conn.execute(step.sql)
+            if step.upgrade is None:
+                conn.execute(step.sql)
+            else:
+                conn.execute(step.upgrade)
+                conn.execute(_FORGET)
             conn.execute(_RECORD, (step.number, step.name, step.sha256))
         except psycopg.errors.InsufficientPrivilege as error:
             raise MigrationError(
@@ -155,6 +195,6 @@ def _apply(conn: Connection[Any], step: Migration, steps: list[Migration]) -> bo
 
 
 def _line(error: Error) -> str:
-    """Take the message without the context that PostgreSQL adds in further lines."""
+    """Return the message without the context that PostgreSQL adds in further lines."""
     text = error.diag.message_primary or str(error).partition("\n")[0]
     return text.strip() or type(error).__name__

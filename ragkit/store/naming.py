@@ -1,20 +1,17 @@
-"""Documents by what they are called, for people who type a name: found in the database.
+"""Documents by their names, as people type them.
 
-It lists no collection as a whole. What a name fits is defined in `ragkit.naming`.
+Which documents a name fits is defined in `ragkit.naming`; here it is a condition in SQL.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from ragkit.naming import END, EXTENSION, FILE, FOLDERS, PART, STEM, TITLE, URI, closest, stem
-from ragkit.store.access import listed
 from ragkit.types import Document
 
 if TYPE_CHECKING:
-    from psycopg import Cursor
-
-    from ragkit.store.where import Readers
+    from ragkit.store.session import Session
 
 MAX_LOOKED_AT: Final = 1000  # URIs that may be like a name; arbitrary
 
@@ -37,19 +34,17 @@ _ENDING: Final = f"""
         called.fit
     FROM (
         SELECT d.id, c.name AS collection, {FIT_DOCUMENT} AS fit
-        FROM document d JOIN collection c ON c.tenant = d.tenant AND c.id = d.collection_id
+        FROM visible_document d
+        JOIN collection c ON c.tenant = d.tenant AND c.id = d.collection_id
         WHERE d.tenant = %(tenant)s AND d.version_of IS NULL AND {FIT_DOCUMENT} IS NOT NULL
             AND (%(collection)s::bigint IS NULL OR c.id = %(collection)s)
-            AND may_read(c.owner, c.readers, %(readers)s::text[])
-            AND may_read(d.owner, d.readers, %(readers)s::text[])
         ORDER BY fit, c.name, d.uri, d.id LIMIT %(limit)s) AS called
-    JOIN document d ON d.tenant = %(tenant)s AND d.id = called.id
+    JOIN visible_document d ON d.tenant = %(tenant)s AND d.id = called.id
     ORDER BY called.fit, called.collection, d.uri, d.id
 """  # noqa: S608
 _NEAR: Final = """
-    SELECT uri FROM document d WHERE tenant = %(tenant)s AND collection_id = %(collection)s
-        AND may_read(owner, readers, %(readers)s::text[]) AND EXISTS (
-            SELECT 1 FROM unnest(%(pieces)s::text[]) AS piece
+    SELECT uri FROM visible_document WHERE tenant = %(tenant)s AND collection_id = %(collection)s
+        AND EXISTS (SELECT 1 FROM unnest(%(pieces)s::text[]) AS piece
             WHERE position(piece IN lower(uri)) > 0)
     ORDER BY id DESC LIMIT %(limit)s
 """
@@ -60,28 +55,17 @@ def called(name: str) -> dict[str, str]:
     return {"name": name, "bare": name.removeprefix("/")}
 
 
-def ending(
-    cursor: Cursor[Any],
-    tenant: str,
-    collection: int | None,
-    name: str,
-    limit: int,
-    readers: Readers = None,
-) -> list[Document]:
+def ending(session: Session, collection: int | None, name: str, limit: int) -> list[Document]:
     """List up to `limit` of the documents that a name fits best; None: of every collection."""
-    which = {"tenant": tenant, "collection": collection, "limit": limit}
-    values = {**which, **called(name), "readers": listed(readers)}
-    found = cursor.execute(_ENDING, values).fetchall()
-    return [Document(*row[:-1]) for row in found if row[-1] == found[0][-1]]
+    values = {"collection": collection, "limit": limit, **called(name)}
+    rows = session.execute(_ENDING, values).fetchall()
+    return [Document(*row[:-1]) for row in rows if row[-1] == rows[0][-1]]
 
 
-def near(
-    cursor: Cursor[Any], tenant: str, collection: int, name: str, readers: Readers = None
-) -> list[str]:
-    """List a few URIs of documents that are called nearly so, the closest first."""
+def near(session: Session, collection: int, name: str) -> list[str]:
+    """List a few URIs of documents with nearly this name, the closest first."""
     bare = stem(name).lower()
     half = len(bare) // 2  # a slip in one half leaves the other as it is
     pieces = [piece for piece in (bare[:half], bare[half:]) if piece]
-    which = {"tenant": tenant, "collection": collection, "limit": MAX_LOOKED_AT}
-    rows = cursor.execute(_NEAR, {**which, "pieces": pieces, "readers": listed(readers)})
-    return closest(name, (row[0] for row in rows))
+    values = {"collection": collection, "limit": MAX_LOOKED_AT, "pieces": pieces}
+    return closest(name, (row[0] for row in session.execute(_NEAR, values)))

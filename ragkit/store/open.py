@@ -10,7 +10,6 @@ import psycopg
 
 from ragkit.closing import Closing
 from ragkit.errors import DatabaseError, MigrationError, UsageError
-from ragkit.store.extensions import LexicalIndex
 from ragkit.store.lending import translate
 from ragkit.store.postgres import PostgresStore
 from ragkit.store.vectors import Layout
@@ -37,7 +36,6 @@ class Database(Closing):
         *,
         owner_url: str | None = None,
         analyser: str = ANALYSER,
-        lexical_index: LexicalIndex = "ragkit",
         layout: Layout | None = None,
         keep_versions: int = 0,
         replica: Replica | None = None,
@@ -45,7 +43,6 @@ class Database(Closing):
         self._keep_versions = keep_versions
         self._replica = replica
         self._analyser = analyser
-        self._lexical_index = lexical_index
         self._layout = layout
         self.pool = pool
         self._server = server
@@ -59,7 +56,6 @@ class Database(Closing):
             owner=self.owner,
             readers=readers,
             analyser=self._analyser,
-            lexical_index=self._lexical_index,
             layout=self._layout,
             keep_versions=self._keep_versions,
             replica=self._replica,
@@ -127,7 +123,6 @@ def open_database(settings: Settings) -> Database:
             server,
             owner_url=owner_url,
             analyser=words,
-            lexical_index=settings.lexical_index,
             layout=layout,
             keep_versions=settings.keep_versions,
             replica=_replica(settings, pool),

@@ -1,7 +1,4 @@
-"""A collection's own options of ingestion, kept among its settings.
-
-It knows nothing of what they mean: see `ragkit.ingest_options`.
-"""
+"""A collection's own options of ingestion, stored in its settings; see `ragkit.ingest_options`."""
 
 from __future__ import annotations
 
@@ -14,45 +11,41 @@ from ragkit.ingest_options import KEY
 from ragkit.store import documents
 
 if TYPE_CHECKING:
-    from psycopg import Cursor
+    from ragkit.store.session import Session
 
-    from ragkit.store.where import Readers
+# Waits for another change, which is then kept.
+_LOCK: Final = """
+    SELECT settings FROM collection
+    WHERE tenant = %(tenant)s AND id = %(collection)s FOR NO KEY UPDATE
+"""
+_SET: Final = """
+    UPDATE collection SET settings = %(settings)s
+    WHERE tenant = %(tenant)s AND id = %(collection)s
+"""
 
-# What another changes meanwhile is waited for, and kept.
-_LOCK: Final = "SELECT settings FROM collection WHERE tenant = %s AND id = %s FOR NO KEY UPDATE"
-_SET: Final = "UPDATE collection SET settings = %s WHERE tenant = %s AND id = %s"
 
-
-def get(
-    cursor: Cursor[Any], tenant: str, collection: str, readers: Readers = None
-) -> Mapping[str, Any]:
-    """Return what a collection keeps of its own; empty where it keeps nothing."""
-    return _own(documents.collection_row(cursor, tenant, collection, readers=readers)[1])
+def get(session: Session, collection: str) -> Mapping[str, Any]:
+    """Return a collection's own options; empty where it has none."""
+    return _options(documents.collection_row(session, collection)[1])
 
 
 def change(
-    cursor: Cursor[Any],
-    tenant: str,
-    collection: str,
-    options: Mapping[str, Any],
-    unset: Sequence[str],
-    *,
-    readers: Readers = None,
+    session: Session, collection: str, options: Mapping[str, Any], unset: Sequence[str]
 ) -> Mapping[str, Any]:
-    """Set options and forget others; return all that are kept then."""
-    number = documents.collection_id(cursor, tenant, collection, readers=readers)
-    row = cursor.execute(_LOCK, (tenant, number)).fetchone()
+    """Set options and forget others; return all that the collection then has."""
+    number = documents.collection_id(session, collection)
+    row = session.row(_LOCK, {"collection": number})
     if row is None:
-        raise documents.no_collection(cursor, tenant, collection, readers)
+        raise documents.no_collection(session, collection)
     settings = dict(row[0])
-    own = {**_own(settings), **options}
-    kept = {name: value for name, value in own.items() if name not in unset}
+    merged = {**_options(settings), **options}
+    remaining = {name: value for name, value in merged.items() if name not in unset}
     settings.pop(KEY, None)
-    if kept:
-        settings[KEY] = kept
-    cursor.execute(_SET, (Jsonb(settings), tenant, number))
-    return kept
+    if remaining:
+        settings[KEY] = remaining
+    session.execute(_SET, {"settings": Jsonb(settings), "collection": number})
+    return remaining
 
 
-def _own(settings: Mapping[str, Any]) -> Mapping[str, Any]:
+def _options(settings: Mapping[str, Any]) -> Mapping[str, Any]:
     return dict(settings.get(KEY, {}))

@@ -1,24 +1,26 @@
-"""Another name for a collection, in every table that names it.
+"""Give a collection another name in every table that names it.
 
-Documents, jobs and cut-offs belong to its number and stay as they are.
+Documents, jobs and cut-offs refer to its number and stay as they are.
 """
 
 from __future__ import annotations
 
-from typing import Any, Final, LiteralString
+from typing import TYPE_CHECKING, Final, LiteralString
 
-from psycopg import Cursor
 from psycopg.errors import UniqueViolation
 
 from ragkit.errors import BusyError, UsageError
 
-# Whoever takes files in goes by the name until the last one is stored.
+if TYPE_CHECKING:
+    from ragkit.store.session import Session
+
+# Workers that take files in go by the name until the last one is stored.
 _BUSY: Final[LiteralString] = """
-    SELECT count(*) FROM job WHERE tenant = %s AND collection_id = %s
+    SELECT count(*) FROM job WHERE tenant = %(tenant)s AND collection_id = %(collection)s
         AND state IN ('queued', 'running')
 """
 _RENAME: Final[LiteralString] = """
-    UPDATE collection SET name = %(new)s WHERE tenant = %(tenant)s AND id = %(id)s
+    UPDATE collection SET name = %(new)s WHERE tenant = %(tenant)s AND id = %(collection)s
 """
 _NAMED: Final[tuple[LiteralString, ...]] = (
     "UPDATE conversation SET collection = %(new)s"
@@ -34,22 +36,23 @@ _NAMED: Final[tuple[LiteralString, ...]] = (
 )
 
 
-def rename(cursor: Cursor[Any], tenant: str, collection: int, old: str, new: str) -> None:
-    """Rename a collection whose row is looked up by its number.
+def rename(session: Session, collection: int, name: str, new_name: str) -> None:
+    """Rename a collection that was looked up.
 
     Raises BusyError while files are taken into it, UsageError when another has the name.
     """
-    row = cursor.execute(_BUSY, (tenant, collection)).fetchone()
-    assert row is not None, "a count is one row"
-    if row[0]:
+    values = {"collection": collection, "old": name, "new": new_name}
+    open_jobs = session.value(_BUSY, values)
+    if open_jobs:
         raise BusyError(
-            f"The collection {old!r} cannot be renamed while {row[0]} of its files are being read:"
-            " try again when they are done."
+            f"The collection {name!r} cannot be renamed while {open_jobs} of its files are being"
+            " read: try again when they are done."
         )
-    values = {"tenant": tenant, "id": collection, "old": old, "new": new}
     try:
-        cursor.execute(_RENAME, values)
+        session.execute(_RENAME, values)
     except UniqueViolation as error:
-        raise UsageError(f"There is a collection {new!r} already: choose another name.") from error
+        raise UsageError(
+            f"There is a collection {new_name!r} already: choose another name."
+        ) from error
     for statement in _NAMED:
-        cursor.execute(statement, values)
+        session.execute(statement, values)

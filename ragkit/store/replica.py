@@ -1,8 +1,8 @@
-"""A streaming standby that snapshots are read from, as soon as it has replayed what they must see.
+"""A streaming standby that snapshots are read from, as soon as it has replayed the log so far.
 
-What was committed before a snapshot began is in it, by whichever process: each asks the primary how
-far its log is safely written, then the standby whether it has replayed as much; if it has not, the
-snapshot is the primary's. It knows nothing of tables.
+A snapshot holds every commit before it, by whichever process: each asks the primary how far its log
+is safely written, then the standby whether it has replayed as much; if it has not, the snapshot is
+the primary's.
 """
 
 from __future__ import annotations
@@ -20,14 +20,17 @@ import psycopg
 
 from ragkit.closing import Closing
 from ragkit.errors import DatabaseError, SnapshotLostError
-from ragkit.store.acting import begin
+from ragkit.store.acting import Beginning, begin
 from ragkit.store.again import CONFLICTS
 from ragkit.store.connect import check_standby, connect, open_lazy_pool
-from ragkit.store.lending import lent, snapshot, translate
+from ragkit.store.lending import lent, translate
+from ragkit.store.session import Session, open_session
 
 if TYPE_CHECKING:
-    from psycopg import Connection, Cursor
+    from psycopg import Connection
     from psycopg_pool import ConnectionPool
+
+    from ragkit.store.where import Readers
 
     Pool = ConnectionPool[Connection[Any]]
 
@@ -92,20 +95,21 @@ class Replica(Closing):
         self._nudge_after = 0.0
 
     @contextmanager
-    def snapshot(self, tenant: str) -> Iterator[Cursor[Any]]:
-        """Lend a cursor whose statements all see one moment, with every commit so far.
+    def session(self, tenant: str, readers: Readers = None) -> Iterator[Session]:
+        """Open a session whose statements all see one moment, with every commit so far.
 
         Commits with synchronous_commit off count once they are on disk. Raises DatabaseError, and
         SnapshotLostError where the next try will be the primary's.
         """
         with ExitStack() as stack:
-            conn = self._begun(tenant, stack)
+            conn = self._begin(Beginning(tenant, readers, snapshot=True), stack)
             if conn is None:
-                yield stack.enter_context(snapshot(self._primary, tenant))
+                primary = open_session(self._primary, tenant, readers, snapshot=True)
+                yield stack.enter_context(primary)
                 return
             try:
                 with conn.cursor() as cursor:
-                    yield cursor
+                    yield Session(cursor, tenant, readers)
                 conn.commit()
             except psycopg.OperationalError as error:
                 # A conflict: what the primary did, such as a vacuum, could not wait any longer.
@@ -126,31 +130,31 @@ class Replica(Closing):
     def close(self) -> None:
         self._pool.close()
 
-    def _begun(self, tenant: str, stack: ExitStack) -> Connection[Any] | None:
+    def _begin(self, beginning: Beginning, stack: ExitStack) -> Connection[Any] | None:
         """Begin a snapshot on the standby, to be ended by the stack; None: it cannot serve it."""
         if time.monotonic() < self._rest_until or not self._free.acquire(blocking=False):
             return None
-        with ExitStack() as own:
-            own.callback(self._free.release)
+        with ExitStack() as attempt:
+            attempt.callback(self._free.release)
             with lent(self._primary) as conn:
                 row = conn.execute(_WRITTEN).fetchone()
                 assert row is not None
             try:
-                conn = own.enter_context(lent(self._pool))
+                conn = attempt.enter_context(lent(self._pool))
                 if not self._has_replayed(conn, str(row[0])):
                     self._note("behind", "the read replica is behind")
                     self._nudge()
                     return None
-                begin(conn, tenant, snapshot=True)  # only now: it sees what was replayed
+                begin(conn, beginning)  # only now: it sees what was replayed
             except (DatabaseError, psycopg.Error) as error:
                 self.rest(" ".join(str(error).split()))
                 return None
             self._note("serving", "the read replica serves searches again")
-            stack.push(own.pop_all())
+            stack.push(attempt.pop_all())
             return conn
 
     def _has_replayed(self, conn: Connection[Any], position: str) -> bool:
-        """Tell whether the standby is so far, having waited a moment if it always was before."""
+        """Tell whether the standby is so far, having waited a moment if it was up to date."""
         end = time.monotonic() + (CATCH_UP_S if self._state == "serving" else 0)
         while conn.execute(_REPLAYED, (position,)).fetchone() != (True,):
             if time.monotonic() >= end:
@@ -166,7 +170,7 @@ class Replica(Closing):
                 conn.execute(_NUDGE)
 
     def _note(self, state: Literal["serving", "behind", "down"], text: str) -> None:
-        """Say once what has changed."""
+        """Log a change of state once."""
         if state == self._state:
             return
         self._state = state
@@ -184,26 +188,26 @@ def open_replica(
     Every connection is checked. Raises DatabaseError for what is no standby of that server, another
     database, or, with `tenants`, a role that row-level security does not bind.
     """
-    with lent(primary) as conn:
-        identity = conn.execute(_IDENTITY).fetchone()
+    with lent(primary) as primary_conn:
+        identity = primary_conn.execute(_IDENTITY).fetchone()
 
     check = partial(_check, identity=identity, tenants=tenants)
     try:
-        found = connect(url, pooler=pooler)
+        conn = connect(url, pooler=pooler)
     except DatabaseError as error:
-        found, reason = None, _of_replica(error)
-    if found is not None:
-        with found:
+        conn, reason = None, _of_replica(error)
+    if conn is not None:
+        with conn:
             try:
-                check(found)
+                check(conn)
             except DatabaseError as error:
                 raise DatabaseError(_of_replica(error)) from error
             except psycopg.Error as error:
                 raise translate(error) from error
-    made = Replica(primary, open_lazy_pool(url, check, max_size=CONNECTIONS, pooler=pooler))
-    if found is None:
-        made.rest(reason)
-    return made
+    replica = Replica(primary, open_lazy_pool(url, check, max_size=CONNECTIONS, pooler=pooler))
+    if conn is None:
+        replica.rest(reason)
+    return replica
 
 
 def look(

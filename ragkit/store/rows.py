@@ -1,4 +1,4 @@
-"""What rows hold: the first value of a statement that always has a row; citations, kept as JSON."""
+"""Citations and first values of rows."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ def first_value(
 ) -> Any:
     """Execute a statement and return the first value of its first row, as PostgreSQL gives it."""
     row = cursor.execute(statement, values).fetchone()
-    assert row is not None, "the statement has a row, whatever there is"
+    assert row is not None, "the statement always has a row"
     return row[0]
 
 
 def kept_citations(
-    kept: Sequence[Mapping[str, Any]], hidden: Collection[int]
+    values: Sequence[Mapping[str, Any]], hidden: Collection[int]
 ) -> tuple[Citation, ...]:
     """Make citations of their JSON, without those of documents that are hidden from the reader.
 
-    What was kept before citations had headings has none.
+    A citation from before citations had headings has none.
     """
     return tuple(
-        Citation(**{**one, "headings": tuple(one.get("headings", ()))})
-        for one in kept
-        if one["document"] not in hidden
+        Citation(**{**value, "headings": tuple(value.get("headings", ()))})
+        for value in values
+        if value["document"] not in hidden
     )

@@ -1,15 +1,10 @@
-"""Segments of the word index as rows: writing new ones, reading those there are.
-
-It knows neither which segments a search may see nor when they are merged.
-"""
+"""Segments of the word index as rows: written and read."""
 
 from __future__ import annotations
 
 import secrets
 from collections.abc import Hashable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any
-
-from psycopg import Cursor
+from typing import TYPE_CHECKING
 
 from ragkit.postings import Segment
 from ragkit.store import segments as packed
@@ -21,10 +16,11 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ragkit.postings import Integers
+    from ragkit.store.session import Session
 
 _ADD = """
     INSERT INTO lexical_segment (tenant, collection_id, id, chunks, terms, ids, lengths)
-    VALUES (%s, %s, %s, %s, %s, %s, %s)
+    VALUES (%(tenant)s, %(collection)s, %(id)s, %(chunks)s, %(terms)s, %(ids)s, %(lengths)s)
 """
 _POSTING_COLUMNS = {
     "tenant": "text",
@@ -35,66 +31,65 @@ _POSTING_COLUMNS = {
 }
 _SEGMENTS = """
     SELECT id, ids, lengths FROM lexical_segment
-    WHERE tenant = %s AND collection_id = %s AND id = ANY(%s)
+    WHERE tenant = %(tenant)s AND collection_id = %(collection)s AND id = ANY(%(numbers)s)
 """
 
 
-def add(
-    cursor: Cursor[Any],
-    owner: tuple[str, int],
-    ids: NDArray[np.int64],
-    lengths: Integers,
-) -> int:
+def add(session: Session, collection: int, ids: NDArray[np.int64], lengths: Integers) -> int:
     """Add a segment of these chunks, by ascending id; return its number.
 
-    Numbers are drawn, never the same again in whatever database: see `SegmentCache`.
+    Numbers are random, never the same again in whatever database: see `SegmentCache`.
     """
     import numpy as np
 
-    number = secrets.randbits(63)
-    about = packed.pack_segment(ids, lengths)
-    cursor.execute(_ADD, (*owner, number, len(ids), int(lengths.sum(dtype=np.int64)), *about))
-    return number
+    packed_ids, packed_lengths = packed.pack_segment(ids, lengths)
+    terms = int(lengths.sum(dtype=np.int64))
+    return _insert(session, collection, (len(ids), terms, packed_ids, packed_lengths))
 
 
-def add_empty(cursor: Cursor[Any], owner: tuple[str, int]) -> None:
+def add_empty(session: Session, collection: int) -> None:
     """Add a segment without chunks: a sign that something else about the segments has changed."""
-    cursor.execute(_ADD, (*owner, secrets.randbits(63), 0, 0, b"", b""))
+    _insert(session, collection, (0, 0, b"", b""))
 
 
 def add_postings(
-    cursor: Cursor[Any],
-    owner: tuple[str, int],
-    number: int,
-    postings: Iterable[tuple[str, bytes]],
+    session: Session, collection: int, number: int, postings: Iterable[tuple[str, bytes]]
 ) -> None:
     """Add terms' postings in a segment."""
-    with loading(cursor, "lexical_posting", _POSTING_COLUMNS) as load:
+    with loading(session.cursor, "lexical_posting", _POSTING_COLUMNS) as load:
         for term, data in postings:
-            load.write_row((*owner, term, number, data))
+            load.write_row((session.tenant, collection, term, number, data))
 
 
-def fetch(cursor: Cursor[Any], owner: tuple[str, int], numbers: Sequence[int]) -> list[Segment]:
-    """Fetch segments by their numbers, in this order; which chunks are gone is not said yet."""
-    kept = CACHE.get(numbers)
-    missing = [number for number in numbers if number not in kept]
+def fetch(session: Session, collection: int, numbers: Sequence[int]) -> list[Segment]:
+    """Fetch segments by their numbers, in this order, without marks of chunks that are gone."""
+    cached = CACHE.get(numbers)
+    missing = [number for number in numbers if number not in cached]
     if missing:
-        fresh: dict[Hashable, tuple[object, int]] = {}
-        cursor.execute(_SEGMENTS, (*owner, missing), binary=True)
-        for number, ids, lengths in cursor:
-            one = packed.unpack_segment(ids, lengths)
-            fresh[number] = (one, one.ids.nbytes + one.lengths.nbytes)
-        CACHE.put(fresh)
-        kept |= {number: one for number, (one, _) in fresh.items()}
-    found = [kept[number] for number in numbers]
-    return [one for one in found if isinstance(one, Segment)]
+        values = {"collection": collection, "numbers": missing}
+        decoded: dict[Hashable, tuple[object, int]] = {}
+        for number, ids, lengths in session.execute(_SEGMENTS, values, binary=True):
+            segment = packed.unpack_segment(ids, lengths)
+            decoded[number] = (segment, segment.ids.nbytes + segment.lengths.nbytes)
+        CACHE.put(decoded)
+        cached |= {number: segment for number, (segment, _) in decoded.items()}
+    segments = [cached[number] for number in numbers]
+    return [segment for segment in segments if isinstance(segment, Segment)]
 
 
 def mark_gone(segments: Sequence[Segment], dead: NDArray[np.int64]) -> list[Segment]:
-    """Say in each segment which of its chunks are among the dead ones, besides those gone."""
+    """Mark the dead chunks in each segment as gone, besides those marked already."""
     if not len(dead):
         return list(segments)
-    return [Segment(one.ids, one.lengths, _gone(one, dead)) for one in segments]
+    return [Segment(segment.ids, segment.lengths, _gone(segment, dead)) for segment in segments]
+
+
+def _insert(session: Session, collection: int, columns: tuple[int, int, bytes, bytes]) -> int:
+    number = secrets.randbits(63)
+    chunks, terms, ids, lengths = columns
+    values = {"collection": collection, "id": number, "chunks": chunks, "terms": terms}
+    session.execute(_ADD, {**values, "ids": ids, "lengths": lengths})
+    return number
 
 
 def _gone(segment: Segment, dead: NDArray[np.int64]) -> NDArray[np.bool_] | None:

@@ -22,6 +22,7 @@ from ragkit.store.lending import transaction
 from ragkit.store.loading import loading
 from ragkit.store.rows import first_value
 from ragkit.store.sent import gone, own_key
+from ragkit.store.session import Session
 from ragkit.store.where import Readers
 
 if TYPE_CHECKING:
@@ -155,11 +156,9 @@ class Sources:
         names = [upload.name for upload in named]
         request = hashlib.sha256(repr((collection, document, names, hashes)).encode()).hexdigest()
         asked = {"tenant": self._tenant, "principal": principal, "key": key, "request": request}
-        with transaction(self._pool, self._tenant) as cursor:
-            readers = self._readers
-            collection_id = documents.collection_id(
-                cursor, self._tenant, collection, lock=True, readers=readers
-            )
+        with transaction(self._pool, self._tenant, self._readers) as cursor:
+            session = Session(cursor, self._tenant, self._readers)
+            collection_id = documents.collection_id(session, collection, lock=True)
             place = None
             if document is not None:
                 place = self._place(cursor, collection_id, document)
@@ -184,7 +183,7 @@ class Sources:
 
     def of_document(self, document: int) -> StoredSource:
         """Return the file that a document was made of. Raises NotFoundError where none is kept."""
-        with transaction(self._pool, self._tenant) as cursor:
+        with transaction(self._pool, self._tenant, self._readers) as cursor:
             who = {"tenant": self._tenant, "readers": listed(self._readers)}
             row = cursor.execute(_OF_DOCUMENT, {**who, "document": document}).fetchone()
         if row is None:
@@ -201,7 +200,7 @@ class Sources:
 
         Raises NotFoundError when a later one has taken its place.
         """
-        with transaction(self._pool, self._tenant) as cursor:
+        with transaction(self._pool, self._tenant, self._readers) as cursor:
             row = cursor.execute(_ONE, (self._tenant, source)).fetchone()
         if row is None:
             raise gone(source)
@@ -213,7 +212,7 @@ class Sources:
         Raises NotFoundError when the file is deleted before its end.
         """
         for n in range(-(-source.bytes // PART_BYTES)):
-            with transaction(self._pool, self._tenant) as cursor:
+            with transaction(self._pool, self._tenant, self._readers) as cursor:
                 values = (self._tenant, source.id, n)
                 row = cursor.execute(_PART, values, binary=True).fetchone()
             if row is None:

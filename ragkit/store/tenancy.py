@@ -19,6 +19,7 @@ RUNTIME: Final = "ragkit_runtime"  # the role that an embedded database is used 
 # Tables of no tenant: what models there are and how their vectors lie, sign-ons not yet finished.
 SHARED: Final = ("embedding_space", "login_begun", "vector_layout")
 READ_ONLY: Final = ("ragkit_migration",)
+VIEWS: Final = ("visible_collection", "visible_document", "visible_chunk")
 
 _SECURE: Final = "SELECT ragkit_secure_table(%s::regclass)"
 # pg_has_role is true of a superuser for every role, so that one is asked for first.
@@ -179,6 +180,7 @@ def _granted(cursor: Cursor[Any], role: str) -> list[str]:
     grants = [f"USAGE ON SCHEMA {first_value(cursor, where)}"]
     grants += [f"SELECT, INSERT, UPDATE, DELETE ON {name}" for name in (*tables, *SHARED)]
     grants += [f"SELECT ON {name}" for name in READ_ONLY]
+    grants += [f"SELECT, UPDATE ON {name}" for name in VIEWS]  # UPDATE: rows are locked by them
     grants += [f"USAGE ON SEQUENCE {name}" for name in _names(cursor, _SEQUENCES)]
     grants += [f"EXECUTE ON FUNCTION {name}" for name in _names(cursor, _FUNCTIONS)]
     for name in _names(cursor, _SEQUENCES):  # a migration may have granted more than is needed

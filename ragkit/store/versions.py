@@ -1,7 +1,7 @@
-"""Old versions of documents: moved aside when a newer one is stored, listed, taken back, dropped.
+"""Old versions of documents: kept when a newer one is stored, listed, restored, dropped.
 
-They are documents in a collection beside their own (migration 0014), which is made when it is first
-needed. It knows nothing of searching them: see `ragkit.store.as_of`.
+Each is a document of its own, in a collection beside that of its document which no list shows and
+which is made when it is first needed. Searching them is in `ragkit.store.as_of`.
 """
 
 from __future__ import annotations
@@ -9,90 +9,119 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
+from psycopg.errors import SerializationFailure
 from psycopg.sql import SQL, Identifier
 
 from ragkit.errors import NotFoundError, UsageError
 from ragkit.store import documents, metadata, postings, vectors
-from ragkit.store.access import listed
-from ragkit.store.chunks import LEAD, TEXT, delete_chunks
-from ragkit.store.where import Readers
+from ragkit.store.chunks import LEAD, TEXT, delete_chunks, new_chunk_ids
 from ragkit.text.passage import indexed_text
 from ragkit.text.terms import Terms
 
 if TYPE_CHECKING:
-    from psycopg import Cursor
+    from ragkit.store.session import Session
 
 Analyse = Callable[[str], Sequence[str]]
 
-_BESIDE: Final = "SELECT id FROM collection WHERE tenant = %s AND versions_of = %s"
+_FIND_COLLECTION: Final = """
+    SELECT id FROM collection WHERE tenant = %(tenant)s AND versions_of = %(collection)s
+"""
 # Its name can be given to no collection. The lock keeps its sharing from changing meanwhile.
-_MAKE: Final = """
+_ADD_COLLECTION: Final = """
     INSERT INTO collection (tenant, name, settings, owner, readers, versions_of)
     SELECT tenant, E'\\x01' || id, settings, owner, readers, id FROM collection
-    WHERE tenant = %s AND id = %s FOR SHARE
+    WHERE tenant = %(tenant)s AND id = %(collection)s FOR SHARE
     ON CONFLICT DO NOTHING
 """
-_KEEP: Final = "SELECT set_config('ragkit.keep_versions', 'on', true)"
+# Documents about to be replaced become old versions, until the moment that the newer one gets as
+# its own (see PUT_DOCUMENT). An upload replaces the same documents there.
+_KEEP: Final = """
+    INSERT INTO document (tenant, collection_id, uri, uri_key, content_hash, fingerprint, title,
+        language, media_type, metadata, page_starts, page_numbers, page_labels, version, chars,
+        text, signature, bytes, created_at, updated_at, owner, readers, version_of, valid_to)
+    SELECT d.tenant, c.id, d.uri, sha256(d.uri_key || int8send(d.id) || int4send(d.version)),
+        d.content_hash, d.fingerprint, d.title, d.language, d.media_type, d.metadata,
+        d.page_starts, d.page_numbers, d.page_labels, d.version, d.chars, d.text, d.signature,
+        d.bytes, d.created_at, d.updated_at, d.owner, d.readers, d.id,
+        greatest(now(), d.updated_at + interval '1 microsecond')
+    FROM document d JOIN collection c ON c.tenant = d.tenant AND c.versions_of = d.collection_id
+    WHERE d.tenant = %(tenant)s AND d.collection_id = %(collection)s
+        AND (d.uri_key = ANY(%(keys)s::bytea[]) OR d.id = %(document)s::bigint)
+        AND (d.source_id < %(source)s OR d.source_id IS NULL OR %(source)s::bigint IS NULL)
+        AND may_read(d.owner, d.readers, %(principals)s::text[])
+    ORDER BY d.id FOR UPDATE OF d
+"""
 _JUST_KEPT: Final = """
-    SELECT old.version_of, old.id FROM document old JOIN document d
-        ON d.tenant = old.tenant AND d.id = old.version_of AND old.version = d.version - 1
-            AND old.valid_to = d.updated_at
-    WHERE old.tenant = %s AND old.version_of = ANY(%s)
+    SELECT v.version_of, v.id FROM document v JOIN document d
+        ON d.tenant = v.tenant AND d.id = v.version_of AND v.version = d.version - 1
+            AND v.valid_to = d.updated_at
+    WHERE v.tenant = %(tenant)s AND v.version_of = ANY(%(documents)s)
 """
 # Both sides of a join say which rows are meant: of a tenant that is new to the planner it expects
 # so few that it would go through all of them again and again.
 _MOVE_CHUNKS: Final = """
-    UPDATE chunk c SET collection_id = old.collection_id, document_id = old.id FROM document old
-    WHERE c.tenant = %(tenant)s AND old.tenant = %(tenant)s AND c.document_id = old.version_of
-        AND old.id = ANY(%(kept)s) AND c.document_id = ANY(%(of)s)
+    UPDATE chunk c SET collection_id = v.collection_id, document_id = v.id FROM document v
+    WHERE c.tenant = %(tenant)s AND v.tenant = %(tenant)s AND c.document_id = v.version_of
+        AND v.id = ANY(%(versions)s) AND c.document_id = ANY(%(documents)s)
 """
 _TEXTS: Final = f"""
     SELECT c.id, {TEXT}, {LEAD}
     FROM chunk c JOIN document d ON d.tenant = c.tenant AND d.id = c.document_id
-    WHERE c.tenant = %(tenant)s AND c.document_id = ANY(%(of)s)
-        AND d.tenant = %(tenant)s AND d.id = ANY(%(of)s) ORDER BY c.id
+    WHERE c.tenant = %(tenant)s AND c.document_id = ANY(%(documents)s)
+        AND d.tenant = %(tenant)s AND d.id = ANY(%(documents)s) ORDER BY c.id
 """  # noqa: S608  built from constants only
 # By document and without a join, whose plan goes wrong where the planner knows nothing of a tenant.
 _MOVE_VECTORS: Final = SQL("""
-    UPDATE {} SET collection_id = %s, document_id = %s, generation = %s
-    WHERE tenant = %s AND collection_id = %s AND document_id = %s
+    UPDATE {} SET collection_id = %(versions)s, document_id = %(version)s,
+        generation = %(generation)s
+    WHERE tenant = %(tenant)s AND collection_id = %(collection)s AND document_id = %(document)s
 """)
 _SPACES: Final = """
     SELECT kept FROM collection_space
-    WHERE tenant = %s AND collection_id = %s AND kept IS NOT NULL ORDER BY kept
+    WHERE tenant = %(tenant)s AND collection_id = %(collection)s AND kept IS NOT NULL ORDER BY kept
 """
 _BEYOND: Final = """
     SELECT id FROM (
         SELECT id, row_number() OVER (PARTITION BY version_of ORDER BY version DESC) AS n
-        FROM document WHERE tenant = %s AND version_of = ANY(%s)) AS old WHERE n > %s
+        FROM document WHERE tenant = %(tenant)s AND version_of = ANY(%(documents)s)) AS v
+    WHERE n > %(count)s
 """
+_DELETE: Final = "DELETE FROM document WHERE tenant = %(tenant)s AND id = ANY(%(documents)s)"
 _VERSIONS: Final = """
-    SELECT d.version, d.id, d.updated_at, d.valid_to, d.title, d.chars FROM document d
-    JOIN document given ON given.tenant = %(tenant)s AND given.id = %(id)s
-    WHERE d.tenant = %(tenant)s AND (d.id = coalesce(given.version_of, given.id)
-            OR d.version_of = coalesce(given.version_of, given.id))
-        AND may_read(d.owner, d.readers, %(readers)s::text[])
+    SELECT d.version, d.id, d.updated_at, d.valid_to, d.title, d.chars FROM visible_document d
+    JOIN visible_document asked ON asked.tenant = %(tenant)s AND asked.id = %(document)s
+    WHERE d.tenant = %(tenant)s AND (d.id = coalesce(asked.version_of, asked.id)
+            OR d.version_of = coalesce(asked.version_of, asked.id))
     ORDER BY d.version DESC
 """
-_FIND: Final = "SELECT id FROM document WHERE tenant = %s AND version_of = %s AND version = %s"
+_FIND: Final = """
+    SELECT id FROM document
+    WHERE tenant = %(tenant)s AND version_of = %(document)s AND version = %(version)s
+"""
 _WITHOUT_VECTOR: Final = SQL("""
-    SELECT count(*) FROM chunk c WHERE c.tenant = %s AND c.document_id = %s
+    SELECT count(*) FROM chunk c WHERE c.tenant = %(tenant)s AND c.document_id = %(document)s
         AND NOT EXISTS (SELECT FROM {} v WHERE v.tenant = c.tenant AND v.chunk_id = c.id)
 """)
-_TAKE_BACK: Final = """
-    UPDATE document d SET content_hash = old.content_hash, fingerprint = old.fingerprint,
-        title = old.title, language = old.language, media_type = old.media_type,
-        metadata = old.metadata, page_starts = old.page_starts, page_numbers = old.page_numbers,
-        page_labels = old.page_labels, signature = old.signature, chars = old.chars,
-        text = old.text, bytes = old.bytes, source_id = NULL, version = d.version + 1,
+_RESTORE: Final = """
+    UPDATE document d SET content_hash = v.content_hash, fingerprint = v.fingerprint,
+        title = v.title, language = v.language, media_type = v.media_type,
+        metadata = v.metadata, page_starts = v.page_starts, page_numbers = v.page_numbers,
+        page_labels = v.page_labels, signature = v.signature, chars = v.chars,
+        text = v.text, bytes = v.bytes, source_id = NULL, version = d.version + 1,
         updated_at = greatest(now(), d.updated_at + interval '1 microsecond')
-    FROM document old WHERE d.tenant = %(tenant)s AND d.id = %(id)s
-        AND old.tenant = %(tenant)s AND old.id = %(old)s
+    FROM document v WHERE d.tenant = %(tenant)s AND d.id = %(document)s
+        AND v.tenant = %(tenant)s AND v.id = %(version)s
     RETURNING d.metadata
 """
-_SOURCE: Final = "SELECT source_id FROM document WHERE tenant = %s AND id = %s"
+_SOURCE: Final = """
+    SELECT source_id FROM document WHERE tenant = %(tenant)s AND id = %(document)s
+"""
+_LOCK_SPACE: Final = """
+    SELECT space_id FROM collection
+    WHERE tenant = %(tenant)s AND id = %(collection)s FOR SHARE
+"""
 _COPY_CHUNKS: Final = """
     INSERT INTO chunk (tenant, id, collection_id, document_id, ordinal, start_char, end_char, page,
         headings, tokens, terms, lead_start, lead_end, parent_start, parent_end,
@@ -116,7 +145,7 @@ _COPY_VECTORS: Final = SQL("""
 class Version:
     """One version of a document, as a document of the number `id`; it was current until `to`.
 
-    `to` is None of the one that still is.
+    `to` is None of the current one.
     """
 
     version: int
@@ -127,129 +156,148 @@ class Version:
     chars: int
 
 
-def beside(cursor: Cursor[Any], tenant: str, collection: int) -> int | None:
+def collection_of_versions(session: Session, collection: int) -> int | None:
     """Return the collection of a collection's old versions, None where there never was one."""
-    row = cursor.execute(_BESIDE, (tenant, collection)).fetchone()
+    row = session.row(_FIND_COLLECTION, {"collection": collection})
     return None if row is None else int(row[0])
 
 
-def make_beside(cursor: Cursor[Any], tenant: str, collection: int) -> None:
-    """Make the collection of a collection's old versions; for a transaction of its own."""
-    if beside(cursor, tenant, collection) is None:
-        cursor.execute(_MAKE, (tenant, collection))
+def add_collection_of_versions(session: Session, collection: int) -> None:
+    """Make the collection of a collection's old versions; for a session of its own."""
+    if collection_of_versions(session, collection) is None:
+        session.execute(_ADD_COLLECTION, {"collection": collection})
 
 
-def keep(cursor: Cursor[Any]) -> None:
-    """Keep what is replaced from here to the end of the transaction; `move` does the rest."""
-    cursor.execute(_KEEP)
+def keep(
+    session: Session,
+    collection: int,
+    keys: Sequence[bytes],
+    *,
+    document: int | None = None,
+    source: int | None = None,
+    principals: Sequence[str] | None = None,
+) -> None:
+    """Keep the documents of these keys, or this one, as old versions; locks their rows.
+
+    To be called before `PUT_DOCUMENT` replaces them, for the same upload and sender; `move` takes
+    their chunks over.
+    """
+    values = {"collection": collection, "keys": list(keys), "document": document}
+    sender = None if principals is None else list(principals)
+    session.execute(_KEEP, {**values, "source": source, "principals": sender})
 
 
 def move(
-    cursor: Cursor[Any], tenant: str, collection: int, replaced: Sequence[int], analyse: Analyse
+    session: Session,
+    collection: int,
+    replaced: Sequence[int],
+    analyse: Analyse,
+    *,
+    keeps: bool,
 ) -> None:
-    """Move the chunks of replaced documents to the versions that were kept; delete the others.
+    """Move the chunks of replaced documents to the versions that `keep` made; delete the others.
 
     Vectors go with them in every space, and their words are indexed beside. To be called after the
-    documents' rows were changed, before their new chunks are there.
+    documents' rows were changed, before their new chunks are stored. With `keeps` every document
+    has a version: one that was stored by another transaction after `keep` has none, and the
+    session has to be tried again.
     """
-    postings.bury(cursor, tenant, replaced)
-    kept = dict(cursor.execute(_JUST_KEPT, (tenant, list(replaced))).fetchall())
-    delete_chunks(cursor, tenant, [one for one in replaced if one not in kept])
-    if not kept:
+    postings.bury(session, replaced)
+    documents_ = {"documents": list(replaced)}
+    kept_versions = dict(session.execute(_JUST_KEPT, documents_).fetchall())
+    if keeps and len(kept_versions) < len(replaced):
+        raise SerializationFailure("a document was stored by another transaction meanwhile")
+    delete_chunks(session, [number for number in replaced if number not in kept_versions])
+    if not kept_versions:
         return
-    old = list(kept.values())
-    cursor.execute(_MOVE_CHUNKS, {"tenant": tenant, "kept": old, "of": list(kept)})
-    texts = cursor.execute(_TEXTS, {"tenant": tenant, "of": old}).fetchall()
-    chunks = [int(row[0]) for row in texts]
-    place = beside(cursor, tenant, collection)
-    assert place is not None, "a version was kept in it"
-    for table in _tables(cursor, tenant, collection):
-        rows = [(place, its, table.written, tenant, collection, of) for of, its in kept.items()]
-        cursor.executemany(_MOVE_VECTORS.format(Identifier(table.name)), rows)
-    query = "DELETE FROM lexical_text WHERE tenant = %s AND chunk_id = ANY(%s)"
-    cursor.execute(query, (tenant, chunks))
+    numbers = list(kept_versions.values())
+    session.execute(_MOVE_CHUNKS, {"versions": numbers, "documents": list(kept_versions)})
+    texts = session.execute(_TEXTS, {"documents": numbers}).fetchall()
+    version_collection = collection_of_versions(session, collection)
+    assert version_collection is not None, "a version was kept in it"
+    for table in _tables(session, collection):
+        values = {
+            "collection": collection,
+            "versions": version_collection,
+            "generation": table.written,
+        }
+        rows = [
+            {**values, "document": document, "version": version}
+            for document, version in kept_versions.items()
+        ]
+        session.execute_many(_MOVE_VECTORS.format(Identifier(table.name)), rows)
     terms = Terms.of([analyse(indexed_text(text, lead)) for _, text, lead in texts])
-    postings.add_segment(cursor, tenant, place, chunks, terms)
+    chunks = [int(row[0]) for row in texts]
+    postings.add_segment(session, version_collection, chunks, terms)
 
 
-def drop_beyond(cursor: Cursor[Any], tenant: str, of: Sequence[int], number: int) -> None:
-    """Delete the old versions of documents, except the latest so many of each."""
-    rows = cursor.execute(_BEYOND, (tenant, list(of), number)).fetchall()
-    gone = [int(row[0]) for row in rows]
-    if gone:
-        postings.bury(cursor, tenant, gone)
-        query = "DELETE FROM document WHERE tenant = %s AND id = ANY(%s)"
-        cursor.execute(query, (tenant, gone))
+def drop_beyond(session: Session, documents: Sequence[int], count: int) -> None:
+    """Delete the old versions of documents, except the latest `count` of each."""
+    rows = session.execute(_BEYOND, {"documents": list(documents), "count": count}).fetchall()
+    numbers = [int(row[0]) for row in rows]
+    if numbers:
+        postings.bury(session, numbers)
+        session.execute(_DELETE, {"documents": numbers})
 
 
-def versions(
-    cursor: Cursor[Any], tenant: str, document: int, readers: Readers = None
-) -> list[Version]:
-    """List a document's versions, or those of what a number is an old one of; the current first."""
-    values = {"tenant": tenant, "id": document, "readers": listed(readers)}
-    return [Version(*row) for row in cursor.execute(_VERSIONS, values)]
+def versions(session: Session, document: int) -> list[Version]:
+    """List the versions of a document, or of the document of an old version; the current first."""
+    return [Version(*row) for row in session.execute(_VERSIONS, {"document": document})]
 
 
 def restore(
-    cursor: Cursor[Any],
-    tenant: str,
-    collection: int,
-    document: int,
-    version: int,
-    *,
-    analyse: Analyse,
-    index: str,
+    session: Session, collection: int, document: int, version: int, *, analyse: Analyse
 ) -> None:
     """Make an old version of a locked document its current one again, as a new version.
 
     The one that was current is kept. Raises NotFoundError for a version that is not kept,
     UsageError for one without vectors in the space that the collection is searched in.
     """
-    row = cursor.execute(_FIND, (tenant, document, version)).fetchone()
+    row = session.row(_FIND, {"document": document, "version": version})
     if row is None:
         raise NotFoundError(
             f"Document {document} has no old version {version}: `ragkit documents versions"
             f" {document}` shows those that were kept."
         )
-    old = int(row[0])
-    _check_vectors(cursor, tenant, collection, old, version)
-    keep(cursor)
-    source = cursor.execute(_SOURCE, (tenant, document)).fetchone()
-    taken = cursor.execute(_TAKE_BACK, {"tenant": tenant, "id": document, "old": old}).fetchone()
-    assert taken is not None, "the document is locked"
-    if source is not None and source[0] is not None:
-        documents.drop_source(cursor, tenant, source[0])  # what was uploaded is another text
-    metadata.note(cursor, tenant, collection, [document], [taken[0]])
-    move(cursor, tenant, collection, [document], analyse)
-    texts = cursor.execute(_TEXTS, {"tenant": tenant, "of": [old]}).fetchall()
-    query = "SELECT nextval('chunk_id') FROM generate_series(1, %s)"
-    chunks = [int(one) for (one,) in cursor.execute(query, (len(texts),)).fetchall()]
+    number = int(row[0])
+    _check_vectors(session, collection, number, version)
+    keep(session, collection, [], document=document)
+    values = {"document": document, "version": number}
+    source = session.value(_SOURCE, values)
+    restored_metadata = session.value(_RESTORE, values)
+    if source is not None:
+        documents.drop_source(session, source)  # what was uploaded is another text
+    metadata.note(session, collection, [document], [restored_metadata])
+    move(session, collection, [document], analyse, keeps=True)
+    _copy_chunks(session, collection, document, number, analyse)
+
+
+def _copy_chunks(
+    session: Session, collection: int, document: int, version: int, analyse: Analyse
+) -> None:
+    """Give a document the chunks, vectors and words of an old version of it."""
+    texts = session.execute(_TEXTS, {"documents": [version]}).fetchall()
+    chunks = new_chunk_ids(session, len(texts))
     values: Mapping[str, object] = {
-        "tenant": tenant,
         "collection": collection,
         "document": document,
         "from": [row[0] for row in texts],
         "to": chunks,
     }
-    cursor.execute(_COPY_CHUNKS, values)
-    for table in _tables(cursor, tenant, collection):
-        named = _COPY_VECTORS.format(Identifier(table.name))
-        cursor.execute(named, {**values, "generation": table.written})
+    session.execute(_COPY_CHUNKS, values)
+    for table in _tables(session, collection):
+        statement = _COPY_VECTORS.format(Identifier(table.name))
+        session.execute(statement, {**values, "generation": table.written})
     terms = Terms.of([analyse(indexed_text(text, lead)) for _, text, lead in texts])
-    postings.add_segment(cursor, tenant, collection, chunks, terms, index=index)
+    postings.add_segment(session, collection, chunks, terms)
 
 
-def _check_vectors(
-    cursor: Cursor[Any], tenant: str, collection: int, old: int, version: int
-) -> None:
+def _check_vectors(session: Session, collection: int, document: int, version: int) -> None:
     """Keep the collection in its space, and see that an old version has its vectors there."""
-    query = "SELECT space_id FROM collection WHERE tenant = %s AND id = %s FOR SHARE"
-    row = cursor.execute(query, (tenant, collection)).fetchone()
-    assert row is not None, "the collection is locked"
-    table = None if row[0] is None else Identifier(vectors.table_name(row[0]))
-    if table is not None:
-        missing = cursor.execute(_WITHOUT_VECTOR.format(table), (tenant, old)).fetchone()
-        if missing == (0,):
+    space = session.value(_LOCK_SPACE, {"collection": collection})
+    if space is not None:
+        table = Identifier(vectors.table_name(space))
+        if not session.value(_WITHOUT_VECTOR.format(table), {"document": document}):
             return
     raise UsageError(
         f"Version {version} was embedded with another model than the collection has now: ingest"
@@ -257,8 +305,8 @@ def _check_vectors(
     )
 
 
-def _tables(cursor: Cursor[Any], tenant: str, collection: int) -> list[vectors.Table]:
+def _tables(session: Session, collection: int) -> list[vectors.Table]:
     """Find the tables of the spaces that a collection has vectors in."""
-    numbers = [int(one) for (one,) in cursor.execute(_SPACES, (tenant, collection)).fetchall()]
-    found = (vectors.find_table(cursor, number) for number in numbers)
-    return [table for table in found if table is not None]
+    rows = session.execute(_SPACES, {"collection": collection}).fetchall()
+    tables = (vectors.find_table(session.cursor, int(number)) for (number,) in rows)
+    return [table for table in tables if table is not None]

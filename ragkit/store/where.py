@@ -1,15 +1,15 @@
-"""What may be found as SQL over a document's row: a filter, and what a caller may read.
+"""Filters as SQL conditions on a document's row.
 
-Keys and values are always parameters. A filter says the same as `ragkit.filters.matches`.
+Keys and values are always parameters. A filter means the same as in `ragkit.filters.matches`. Who
+may read a document is not part of it: statements read `visible_document`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from psycopg import Cursor
 from psycopg.sql import SQL, Composable, Placeholder
 
 from ragkit.filters import (
@@ -25,9 +25,10 @@ from ragkit.filters import (
     Value,
 )
 
-Readers = (
-    tuple[str, ...] | None
-)  # the principals that somebody goes by; None: an operator, no limit
+if TYPE_CHECKING:
+    from ragkit.store.session import Session
+
+Readers = tuple[str, ...] | None  # a caller's principals; None: an operator, no limit
 
 _NUMBERS: Final = {"document": SQL("d.id"), "version": SQL("d.version")}
 _TEXTS: Final[Mapping[str, Composable]] = {
@@ -50,16 +51,17 @@ _DECLARED: Final = SQL("""EXISTS (SELECT 1 FROM metadata_value v
     WHERE v.tenant = d.tenant AND v.collection_id = d.collection_id AND v.document_id = d.id
         AND v.key = {} AND {})""")
 _MATCHING: Final = SQL("""
-    SELECT c.id FROM chunk c JOIN document d ON d.tenant = c.tenant AND d.id = c.document_id
+    SELECT c.id FROM chunk c
+    JOIN visible_document d ON d.tenant = c.tenant AND d.id = c.document_id
     WHERE c.tenant = %(tenant)s AND c.collection_id = %(collection)s
         AND d.tenant = %(tenant)s AND d.collection_id = %(collection)s AND {} ORDER BY c.id
 """)
 _ALLOWED: Final = SQL("""
-    SELECT c.id FROM chunk c JOIN document d ON d.tenant = c.tenant AND d.id = c.document_id
+    SELECT c.id FROM chunk c
+    JOIN visible_document d ON d.tenant = c.tenant AND d.id = c.document_id
     WHERE c.tenant = %(tenant)s AND c.collection_id = %(collection)s AND c.id = ANY(%(chunks)s)
         AND {}
 """)
-READABLE: Final = SQL("may_read(d.owner, d.readers, {}::text[])")
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,55 +73,40 @@ class Restriction:
 
 
 def restriction(
-    where: Filter | None, readers: Readers = None, declared: Mapping[str, str] | None = None
+    where: Filter | None, *, limited: bool = False, declared: Mapping[str, str] | None = None
 ) -> Restriction | None:
-    """Write what may be found in a collection as SQL; None when everything may.
+    """Write which documents of a collection a search may find; None when it may find all.
 
-    `readers` are the principals who ask. Whether they may read the collection itself is not in it:
-    who looks the collection up asks that. `declared` are the collection's keys that have an index.
+    With `limited` some may be hidden from the session, so that documents have to be looked at even
+    without a filter. `declared` are the collection's keys that have an index.
     """
-    if where is None and readers is None:
-        return None
+    if where is None:
+        return Restriction(SQL("true"), {}) if limited else None
     condition = _Condition(declared or {})
-    parts = [condition.of(where)] if where is not None else []
-    if readers is not None:
-        parts.append(READABLE.format(Placeholder("readers")))
-        condition.values["readers"] = list(readers)
-    return Restriction(_all(parts), condition.values)
+    return Restriction(condition.of(where), condition.values)
 
 
-def matching(
-    cursor: Cursor[Any], tenant: str, collection: int, where: Filter | Restriction
-) -> list[int]:
+def matching(session: Session, collection: int, where: Filter | Restriction) -> list[int]:
     """List the chunks of a collection whose documents a filter is true of, in their order."""
     among = _restriction(where)
-    values = {"tenant": tenant, "collection": collection, **among.values}
-    return [int(row[0]) for row in cursor.execute(_MATCHING.format(among.condition), values)]
+    values = {"collection": collection, **among.values}
+    return [int(row[0]) for row in session.execute(_MATCHING.format(among.condition), values)]
 
 
 def allowed(
-    cursor: Cursor[Any],
-    tenant: str,
-    collection: int,
-    chunks: Sequence[int],
-    where: Filter | Restriction,
+    session: Session, collection: int, chunks: Sequence[int], where: Filter | Restriction
 ) -> list[int]:
     """Return those of these chunks whose documents a filter is true of, in the given order."""
     among = _restriction(where)
-    values = {
-        "tenant": tenant,
-        "collection": collection,
-        "chunks": list(chunks),
-        **among.values,
-    }
-    rows = cursor.execute(_ALLOWED.format(among.condition), values)
-    left = {int(row[0]) for row in rows}
-    return [chunk for chunk in chunks if chunk in left]
+    values = {"collection": collection, "chunks": list(chunks), **among.values}
+    rows = session.execute(_ALLOWED.format(among.condition), values)
+    matches = {int(row[0]) for row in rows}
+    return [chunk for chunk in chunks if chunk in matches]
 
 
 def _restriction(where: Filter | Restriction) -> Restriction:
     among = where if isinstance(where, Restriction) else restriction(where)
-    assert among is not None
+    assert among is not None, "there is a filter"
     return among
 
 
@@ -145,8 +132,8 @@ class _Condition:
             parts = [self._compared("eq", where.field, value) for value in where.values]
             return _any(parts) if where.op == "in" else SQL("(NOT {})").format(_any(parts))
         if where.op == "contains":
-            found, wanted = self._text(where.field), self._value(where.values[0])
-            return SQL("coalesce(strpos({}, {}) > 0, false)").format(found, wanted)
+            text, part = self._text(where.field), self._value(where.values[0])
+            return SQL("coalesce(strpos({}, {}) > 0, false)").format(text, part)
         return self._compared(where.op, where.field, where.values[0])
 
     def _compared(self, op: str, field: str, value: Value) -> Composable:
@@ -157,29 +144,29 @@ class _Condition:
             return SQL("({} {} {}::numeric)").format(_NUMBERS[field], sign, self._value(value))
         if field not in _TEXTS and field.removeprefix(METADATA) in self._declared:
             return self._indexed(op, field, value)
-        found = self._text(field)
+        text = self._text(field)
         if isinstance(value, str):
             return SQL('coalesce({} COLLATE "C" {} {}, false)').format(
-                found, sign, self._value(value)
+                text, sign, self._value(value)
             )
         return SQL(
             "coalesce(CASE WHEN {0} ~ {1} THEN {0}::numeric {2} {3}::numeric END, false)"
-        ).format(found, self._value(NUMBER), sign, self._value(value))
+        ).format(text, self._value(NUMBER), sign, self._value(value))
 
     def _indexed(self, op: str, field: str, value: Value) -> Composable:
         """Compare a declared key by its index, then exactly."""
-        key, given, sign = self._key(field), self._value(value), _SIGNS[op]
+        key, parameter, sign = self._key(field), self._value(value), _SIGNS[op]
         if not isinstance(value, str):
             inside = "v.about {0} {2}::numeric::double precision AND v.number {1} {2}::numeric"
         else:
             inside = "v.beginning {0} left({2}, 250) AND v.value {1} {2}"
-        return _DECLARED.format(key, SQL(inside).format(_LOOSE[op], sign, given))
+        return _DECLARED.format(key, SQL(inside).format(_LOOSE[op], sign, parameter))
 
     def _exists(self, where: Comparison) -> Composable:
         if where.field in _TEXTS or where.field in _NUMBERS:
             return SQL("true") if where.wanted else SQL("false")
-        there = SQL("({} IS NOT NULL)").format(self._text(where.field))
-        return there if where.wanted else SQL("(NOT {})").format(there)
+        exists = SQL("({} IS NOT NULL)").format(self._text(where.field))
+        return exists if where.wanted else SQL("(NOT {})").format(exists)
 
     def _text(self, field: str) -> Composable:
         if field in _NUMBERS:

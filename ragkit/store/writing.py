@@ -1,7 +1,6 @@
-"""Ready documents written in one go: rows, chunks, vectors and words, and what they take over.
+"""Write documents with their chunks, vectors and words, and move what they replace.
 
-It knows nothing of who may write and of what keeps others out meanwhile: `PostgresStore` sees to
-both, and to the transaction.
+Locks, and who may write, are the affair of `PostgresStore`, as is the transaction.
 """
 
 from __future__ import annotations
@@ -20,10 +19,9 @@ from ragkit.text.terms import Terms
 from ragkit.types import EmbeddingSpace, NewDocument
 
 if TYPE_CHECKING:
-    from psycopg import Cursor
-
     from ragkit.contracts import Vectors
     from ragkit.store.holding import Held
+    from ragkit.store.session import Session
     from ragkit.store.versions import Analyse
 
 Entries = Sequence[tuple[NewDocument, "Vectors"]]  # each document with a vector per chunk
@@ -31,7 +29,7 @@ Entries = Sequence[tuple[NewDocument, "Vectors"]]  # each document with a vector
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What a job has come to: a document with a vector per chunk, and figures for the ledger."""
+    """The result of a job: a document with a vector per chunk, and figures for the ledger."""
 
     job: Held
     document: NewDocument
@@ -43,28 +41,26 @@ class Result:
 class Batch:
     """Documents by their URIs, with the vectors and the terms of all their chunks in that order.
 
-    `vectors` has shape (chunks, dimension). `index` names what indexes the collection's words, and
-    `analyse` makes terms of them.
+    `vectors` has shape (chunks, dimension); `analyse` makes terms of the collection's words.
     """
 
     documents: Sequence[NewDocument]
     vectors: Vectors
     terms: Terms
     analyse: Analyse
-    index: str
 
-    def only(self, kept: Sequence[bool]) -> Batch:
-        """Return those of the documents that are to be kept."""
+    def only(self, selected: Sequence[bool]) -> Batch:
+        """Return the selected documents of the batch."""
         import numpy as np
 
-        if all(kept):
+        if all(selected):
             return self
-        each = np.repeat(kept, [len(one.chunks) for one in self.documents])
+        chunks = np.repeat(selected, [len(document.chunks) for document in self.documents])
         return replace(
             self,
-            documents=list(compress(self.documents, kept)),
-            vectors=self.vectors[each],
-            terms=self.terms.only(each),
+            documents=list(compress(self.documents, selected)),
+            vectors=self.vectors[chunks],
+            terms=self.terms.only(chunks),
         )
 
 
@@ -84,27 +80,22 @@ def check(entries: Entries, space: EmbeddingSpace) -> None:
 
 
 def prepared(entries: Entries, settings: Mapping[str, Any]) -> Batch:
-    """Do what takes time and no database; `settings` are those that the collection keeps.
+    """Prepare a batch without the database; `settings` are the collection's own.
 
     Entries come by their URIs: in one order everywhere, so that two writers of the same documents
     do not deadlock.
     """
     import numpy as np
 
-    new = [document for document, _ in entries]
+    documents = [document for document, _ in entries]
     name = name_from(settings)
-    return Batch(
-        new,
-        np.concatenate([rows for _, rows in entries]),
-        terms_by(name)([words_of(one.text, chunk) for one in new for chunk in one.chunks]),
-        analyser(name),
-        settings.get("lexical_index", "ragkit"),
-    )
+    words = [words_of(item.text, chunk) for item in documents for chunk in item.chunks]
+    vectors = np.concatenate([rows for _, rows in entries])
+    return Batch(documents, vectors, terms_by(name)(words), analyser(name))
 
 
 def write(
-    cursor: Cursor[Any],
-    tenant: str,
+    session: Session,
     collection: int,
     space_id: int,
     batch: Batch,
@@ -117,30 +108,44 @@ def write(
     So many old versions are kept of each. `source` is the upload that the only document was made
     of; raises what `sent.put_upload` raises of it.
     """
-    if not batch.documents:
+    new_documents = batch.documents
+    if not new_documents:
         return []
-    if keep_versions:
-        versions.keep(cursor)
-    new = batch.documents
-    if source is None:
-        content = {documents.uri_key(one.uri): one.content_hash for one in new}
-        left = copies.hand_over(cursor, tenant, collection, content)
-        stored = documents.put_documents(cursor, tenant, collection, new)
-        copies.share(cursor, tenant, collection, left)
-    else:
-        stored = [sent.put_upload(cursor, tenant, collection, new[0], source)]
+    stored = _put(session, collection, new_documents, bool(keep_versions), source)
     numbers = [number for number, _ in stored]
-    metadata.note(cursor, tenant, collection, numbers, [one.metadata for one in new])
+    metadata.note(session, collection, numbers, [item.metadata for item in new_documents])
     replaced = [number for number, version in stored if version > 1]
     if replaced:
-        versions.move(cursor, tenant, collection, replaced, batch.analyse)
-        versions.drop_beyond(cursor, tenant, replaced, keep_versions)
-        copies.drop_stale(cursor, tenant, replaced)
-    copies.add_bands(cursor, tenant, collection, numbers, new)
-    lengths = batch.terms.lengths.tolist()
-    numbered = list(zip(numbers, new, strict=True))
-    ids = copy_chunks(cursor, tenant, collection, numbered, lengths)
-    of = [number for number, one in numbered for _ in one.chunks]
-    vectors.copy_vectors(cursor, space_id, tenant, collection, ids, batch.vectors, of)
-    postings.add_segment(cursor, tenant, collection, ids, batch.terms, index=batch.index)
+        versions.move(session, collection, replaced, batch.analyse, keeps=bool(keep_versions))
+        versions.drop_beyond(session, replaced, keep_versions)
+        copies.drop_stale(session, replaced)
+    copies.add_bands(session, collection, numbers, new_documents)
+    numbered = list(zip(numbers, new_documents, strict=True))
+    chunks = copy_chunks(session, collection, numbered, batch.terms.lengths.tolist())
+    owners = [number for number, document in numbered for _ in document.chunks]
+    vectors.copy_vectors(session, space_id, collection, chunks, batch.vectors, owners)
+    postings.add_segment(session, collection, chunks, batch.terms)
     return stored
+
+
+def _put(
+    session: Session,
+    collection: int,
+    new_documents: Sequence[NewDocument],
+    keeps_versions: bool,
+    source: int | None,
+) -> list[tuple[int, int]]:
+    """Insert or overwrite the documents' rows; return each one's id and version."""
+    if source is not None:
+        document = new_documents[0]
+        stored = sent.put_upload(
+            session, collection, document, source, keeps_versions=keeps_versions
+        )
+        return [stored]
+    hashes = {documents.uri_key(item.uri): item.content_hash for item in new_documents}
+    former = copies.hand_over(session, collection, hashes)
+    if keeps_versions:
+        versions.keep(session, collection, list(hashes))
+    pairs = documents.put_documents(session, collection, new_documents)
+    copies.share(session, collection, former)
+    return pairs

@@ -249,18 +249,6 @@ class FakeReader:
         self._state.within(collection)
         return ANALYSER
 
-    def lexical_index(self, collection: str) -> str:
-        self._state.within(collection)
-        return "ragkit"
-
-    def ranked(self, collection: str, terms: Sequence[str], k: int) -> Sequence[tuple[int, float]]:
-        raise NotImplementedError("the fake's words are indexed by ragkit alone")
-
-    def ranks(
-        self, collection: str, terms: Sequence[str], chunks: Sequence[int]
-    ) -> Mapping[int, float]:
-        raise NotImplementedError("the fake's words are indexed by ragkit alone")
-
     def beginning_or_ending(self, collection: str, character: str) -> Sequence[str]:
         terms = {term for counts in self._terms(collection).values() for term in counts}
         return sorted(t for t in terms if len(t) <= 2 and character in {t[0], t[-1]})

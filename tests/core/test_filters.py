@@ -23,6 +23,7 @@ from ragkit.store.documents import collection_id
 from ragkit.store.metadata import MetadataKeys
 from ragkit.store.open import Database, open_database
 from ragkit.store.postgres import PostgresStore
+from ragkit.store.session import session_on
 from ragkit.store.where import matching, restriction
 from ragkit.testing.answering import FakeGenerator
 from ragkit.testing.corpus import fill, new_document
@@ -328,20 +329,20 @@ def test_filters_on_declared_keys_use_their_index(
         conn.transaction(force_rollback=True),
         conn.cursor() as cursor,
     ):
-        cursor.execute("SELECT set_config('ragkit.tenant', 'many', true)")
-        number = collection_id(cursor, "many", "default")
+        session = session_on(cursor, "many")
+        number = collection_id(session, "default")
         if secured:
             cursor.execute("SELECT ragkit_enforce()")
             cursor.execute("CREATE ROLE reads_filters")
             cursor.execute("GRANT SELECT ON ALL TABLES IN SCHEMA public TO reads_filters")
             cursor.execute("SET LOCAL ROLE reads_filters")
-        declared = metadata.check(cursor, "many", number, tree)
-        among = restriction(tree, None, declared)
+        declared = metadata.check(session, number, tree)
+        among = restriction(tree, declared=declared)
         assert among is not None
-        found = matching(cursor, "many", number, among)
+        found = matching(session, number, among)
         assert len(found) == documents
         statement = SQL(
-            "EXPLAIN SELECT d.id FROM document d"
+            "EXPLAIN SELECT d.id FROM visible_document d"
             " WHERE d.tenant = %(tenant)s AND d.collection_id = %(collection)s AND {}"
         ).format(among.condition)
         values = {"tenant": "many", "collection": number, **among.values}
@@ -350,7 +351,7 @@ def test_filters_on_declared_keys_use_their_index(
         assert "Seq Scan" not in plan
         plain = restriction(tree)  # as if nothing were declared
         assert plain is not None
-        assert matching(cursor, "many", number, plain) == found
+        assert matching(session, number, plain) == found
 
 
 def test_declaring_needs_a_key_that_can_be_declared(library: Database) -> None:

@@ -14,8 +14,8 @@ from ragkit.errors import NotFoundError, UsageError
 from ragkit.filters import parse
 from ragkit.recall import chosen, measure_recall, read_questions, set_effort
 from ragkit.store import vectors
-from ragkit.store.lending import snapshot
 from ragkit.store.postgres import PostgresStore
+from ragkit.store.session import open_session
 from ragkit.store.vectors import Layout
 from ragkit.store.vectors.trial import Effort, Trial
 from ragkit.types import EmbeddingSpace
@@ -73,8 +73,8 @@ def test_the_least_effort_that_reaches_a_target_is_set_and_searched_by(pool: Poo
     least = chosen(measure_recall(store, "large", sampled=20), 0.9)
     assert least is not None
     set_effort(store, "large", least.effort)
-    with snapshot(pool, "default") as cursor:
-        table = vectors.find_table(cursor, SPACE)
+    with open_session(pool, "default", snapshot=True) as session:
+        table = vectors.find_table(session.cursor, SPACE)
     assert table is not None
     assert table.effort == least.effort
     store.set_effort(SPACE, None)

@@ -33,10 +33,10 @@ from ragkit.reembed import Progress, build, drop, roll_back, switch
 from ragkit.settings import Settings
 from ragkit.store.binding import KeptSpace
 from ragkit.store.calibration import Calibration, Calibrations, CurrentCutoff
-from ragkit.store.lending import transaction
 from ragkit.store.open import Database, open_database
 from ragkit.store.postgres import PostgresStore
 from ragkit.store.reader import PostgresReader
+from ragkit.store.session import open_session
 from ragkit.testing.corpus import CORPUS, fill, new_document
 from ragkit.types import NewDocument
 from tests.core.embed.tiny_model import write_model
@@ -389,11 +389,11 @@ def test_a_cut_off_is_looked_up_in_one_transaction_and_loads_no_model(
     calibrations.save("c", Calibration(a.space, "", "dense", cutoff, "hash", 20, 20, 6, 0.9))
     opened: list[str] = []
 
-    def counted(pool: Any, tenant: str) -> Any:
+    def counted(pool: Any, tenant: str, *rest: Any, **options: Any) -> Any:
         opened.append(tenant)
-        return transaction(pool, tenant)
+        return open_session(pool, tenant, *rest, **options)
 
-    monkeypatch.setattr("ragkit.store.calibration.transaction", counted)
+    monkeypatch.setattr("ragkit.store.session.open_session", counted)
     monkeypatch.setattr(Embedders, "of", None)  # which model it is need not be asked
     current = CurrentCutoff(calibrations, "c")
     assert current("dense") == cutoff

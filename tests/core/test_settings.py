@@ -123,6 +123,7 @@ def test_settings_made_by_hand_are_checked_too() -> None:
         ("[[llm]]\nurl = 'x'", ["llm is a table: write [llm]"]),
         ("[lllm]\nurl = 'x'", ["no table 'lllm'", "write [llm]"]),
         ("[xyzzy]\nurl = 'x'", ["no table 'xyzzy'", "use one of [database], [llm]"]),
+        ("[search]\nlexical_index = 'pg_search'", ["'lexical_index' in [search]", "take it away"]),
         ("[llm]\nurll = 'x'", ["'urll' in [llm]", "write url"]),
         ("[llm]\nllm_url = 'x'", ["'llm_url' in [llm]", "write url"]),
         ("[serve]\ntop_k = 5", ["'top_k' in [serve]", "write [search] top_k"]),

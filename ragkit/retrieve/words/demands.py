@@ -42,30 +42,22 @@ def make_checks(
     return [_check(demand, by, with_character) for demand in demands]
 
 
-def checks_without_postings(demands: Sequence[Demand], by: Analyser) -> list[DemandCheck]:
-    """Express demands in words and characters alone, for an index without postings."""
-    return [DemandCheck(tuple(by.units(demand.text)), (), demand.required) for demand in demands]
-
-
 class DemandFilter:
-    """The chunks of a collection that meet all demands.
-
-    `postings` has the terms of every check; without them every text is read.
-    """
+    """The chunks of a collection that meet all demands; `postings` has the terms of every check."""
 
     def __init__(
         self,
         checks: Sequence[DemandCheck],
         by: Analyser,
         reader: Reader,
-        postings: Postings | None = None,
+        postings: Postings,
     ) -> None:
         self._checks = checks
         self._by = by
         self._reader = reader
         self._postings = postings
         self.masks: list[NDArray[np.bool_]] | None = None
-        if postings is not None and checks:
+        if checks:
             self.masks = [self._mask(postings, n) for n in range(len(postings.segments))]
         self.by_postings = all(check.exact for check in checks)
 
@@ -73,7 +65,7 @@ class DemandFilter:
         """Return those of these chunks that meet all demands, in the same order."""
         import numpy as np
 
-        if self._postings is None or self.masks is None:
+        if self.masks is None:
             return self.select_by_text(chunks)
         requested = np.array(chunks, np.int64)
         passed: set[int] = set()

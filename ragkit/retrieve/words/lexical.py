@@ -10,9 +10,9 @@ from ragkit.retrieve.allowed import ConstrainedSearch
 from ragkit.retrieve.words import character, marks
 from ragkit.retrieve.words.best import find_best
 from ragkit.retrieve.words.bm25 import K1, B, idf_mass, scores_of, weigh_collection
-from ragkit.retrieve.words.demands import DemandFilter, checks_without_postings, make_checks
+from ragkit.retrieve.words.demands import DemandFilter, make_checks
 from ragkit.retrieve.words.function import with_codes_twice, without_function_words
-from ragkit.text.analysers import Analyser, analyser
+from ragkit.text.analysers import analyser
 
 if TYPE_CHECKING:
     from ragkit.contracts import Reader
@@ -63,12 +63,9 @@ def search_words(
     """Find the k best chunks by BM25, of documents that the filter is true of.
 
     The query is analysed as the collection's documents are. Its marks count: see `marks`. With
-    `beside_a_model` its English function words do not count, and its codes count twice. An
-    extension that indexes the collection scores with its own constants.
+    `beside_a_model` its English function words do not count, and its codes count twice.
     """
     by = analyser(reader.analyser(collection))
-    if reader.lexical_index(collection) != "ragkit":
-        return _by_extension(reader, collection, query, k, where, by)
     marked = marks.read_marks(query)
     text = without_function_words(marked.text) if beside_a_model else marked.text
 
@@ -97,31 +94,3 @@ def search_words(
         return scores_of(postings, terms, chunks, weigh)
 
     return LexicalHits(top, postings.chunks, coverage, bool(demand_checks), scores, demands.select)
-
-
-def _by_extension(
-    reader: Reader, collection: str, query: str, k: int, where: Filter | None, by: Analyser
-) -> LexicalHits:
-    """Let an extension rank; the demands are checked in the chunks' text."""
-    marked = marks.read_marks(query)
-    terms = list(dict.fromkeys(by(marked.text)))
-    postings = reader.postings(collection, [])
-    demands = DemandFilter(checks_without_postings(marked.demands, by), by, reader)
-
-    def ranked(number: int, permitted: Masks | None) -> Ranked:
-        if permitted is None:
-            return list(reader.ranked(collection, terms, number))
-        chunks = [c for s, m in zip(postings.segments, permitted, strict=True) for c in s.ids[m]]
-        scores = reader.ranks(collection, terms, [int(chunk) for chunk in chunks])
-        return sorted(scores.items(), key=lambda pair: (-pair[1], pair[0]))[:number]
-
-    top = ConstrainedSearch(reader, collection, where, postings, demands, ranked).best(k)
-    coverage = 0.0
-    if top:  # an extension keeps its statistics: take the share of terms that the best chunk has
-        text = reader.hits([top[0][0]])[0].text
-        coverage = len(set(terms) & set(by(text))) / len(terms)
-
-    def scores(chunks: Sequence[int]) -> Mapping[int, float]:
-        return reader.ranks(collection, terms, chunks)
-
-    return LexicalHits(top, postings.chunks, coverage, bool(marked.demands), scores, demands.select)

@@ -1,7 +1,6 @@
 """Embedding spaces and their vectors: stored, indexed, and searched, a table for each space.
 
-Writes go to the table at once and to its index later, so both are always searched. Knows nothing
-of texts or of how a vector came to be.
+Writes go to the table at once and to its index later, so both are always searched.
 """
 
 from ragkit.store.vectors.build import Outcome, build_index, merge, tidy
@@ -10,8 +9,8 @@ from ragkit.store.vectors.progress import BuildProgress
 from ragkit.store.vectors.rows import copy_vectors, similarities, vectors
 from ragkit.store.vectors.search import nearest, nearest_in
 from ragkit.store.vectors.spaces import (
-    Known,
     Place,
+    SearchedCollection,
     ensure_space,
     find_space,
     find_table,
@@ -23,10 +22,10 @@ from ragkit.store.vectors.state import State, relaid, state
 
 __all__ = [
     "BuildProgress",
-    "Known",
     "Layout",
     "Outcome",
     "Place",
+    "SearchedCollection",
     "State",
     "Table",
     "build_index",

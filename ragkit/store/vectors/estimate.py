@@ -1,7 +1,7 @@
-"""About how many of a collection's rows a filter leaves, by judging a few documents.
+"""Estimate how many of a collection's rows a search may find, by judging a few documents.
 
-They are evenly spread over the documents' numbers, so the answer is the same every time, and is
-remembered for a while: it decides how a search is done.
+These are evenly spread over the documents' numbers, so the estimate is the same every time, and it
+is cached for a while: it decides how a search is done.
 """
 
 from __future__ import annotations
@@ -9,19 +9,20 @@ from __future__ import annotations
 from collections.abc import Hashable
 from functools import lru_cache
 from time import monotonic
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
-from psycopg import Cursor
 from psycopg.sql import SQL
 
 if TYPE_CHECKING:
+    from ragkit.store.session import Session
     from ragkit.store.where import Restriction
 
 # A share of 5% is then known to within about 3%, where both plans cost alike; 0.5 ms.
 SAMPLED: Final = 64
 REMEMBERED_S: Final = 60  # at most
 _SAMPLE: Final = SQL("""
-    SELECT count(*) FILTER (WHERE {}), count(*) FROM (
+    SELECT count(*) FILTER (WHERE {} AND EXISTS (SELECT FROM visible_document v
+            WHERE v.tenant = d.tenant AND v.id = d.id)), count(*) FROM (
         SELECT first + (last - first) * n / {sampled} AS at
         FROM generate_series(0, {sampled}) AS n, (
             SELECT min(id) AS first, max(id) AS last FROM document
@@ -33,27 +34,25 @@ _SAMPLE: Final = SQL("""
 """)
 
 
-def estimate(
-    cursor: Cursor[Any], tenant: str, collection: int, where: Restriction, rows: int
-) -> int:
-    """Estimate how many of a collection's `rows` are of documents that `where` leaves."""
-    values = {**where.values, "tenant": tenant, "collection": collection}
+def estimate(session: Session, collection: int, where: Restriction, rows: int) -> int:
+    """Estimate how many of a collection's `rows` are of visible documents that `where` leaves."""
+    values = {**where.values, "collection": collection}
     condition = where.condition.as_string(None)
-    server = cursor.connection.pgconn
+    server = session.cursor.connection.pgconn
     database = (server.host, server.port, server.db)
-    asked = hash((condition, repr(values)))  # which may be long
-    shares = _remembered(database, asked, rows, monotonic() // REMEMBERED_S)
+    question = hash((condition, session.tenant, session.readers, repr(values)))  # may be long
+    shares = _cached(database, question, rows, monotonic() // REMEMBERED_S)
     if not shares:
-        row = cursor.execute(_sample(condition), values, prepare=True).fetchone()
+        row = session.execute(_sample(condition), values, prepare=True).fetchone()
         assert row is not None
-        left, judged = row
-        shares.append(left / max(1, judged))
+        matches, judged = row
+        shares.append(matches / max(1, judged))
     return int(rows * shares[0])
 
 
 @lru_cache(maxsize=4096)
-def _remembered(*of: Hashable) -> list[float]:
-    """Return where the share of such a question is kept, which is empty at first."""
+def _cached(*key: Hashable) -> list[float]:
+    """Return the list that the share of such a question is kept in, empty at first."""
     return []
 
 

@@ -1,12 +1,11 @@
-"""The rows of a space's table: written, counted, and looked up by chunk. Ranks nothing."""
+"""The rows of a space's table: written, and looked up by chunk."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
-from psycopg import Cursor
 from psycopg.adapt import PyFormat
 from psycopg.sql import SQL, Placeholder
 
@@ -18,6 +17,7 @@ from ragkit.types import EmbeddingSpace
 
 if TYPE_CHECKING:
     from ragkit.contracts import Vectors
+    from ragkit.store.session import Session
 
 _COLUMNS: Final = {
     "tenant": "text",
@@ -27,7 +27,9 @@ _COLUMNS: Final = {
     "generation": "int4",
     "embedding": RAW,
 }
-_DOCUMENTS: Final = "SELECT id, document_id FROM chunk WHERE tenant = %s AND id = ANY(%s)"
+_DOCUMENTS: Final = """
+    SELECT id, document_id FROM chunk WHERE tenant = %(tenant)s AND id = ANY(%(chunks)s)
+"""
 _SIMILARITIES: Final = SQL("""
     SELECT chunk_id, {similarity} FROM (
         SELECT chunk_id, {distance} AS distance FROM {table}
@@ -35,15 +37,14 @@ _SIMILARITIES: Final = SQL("""
 """)
 _VECTORS: Final = SQL("""
     SELECT chunk_id, embedding::vector::real[] FROM {}
-    WHERE tenant = %s AND chunk_id = ANY(%s)
+    WHERE tenant = %(tenant)s AND chunk_id = ANY(%(chunks)s)
 """)
 QUERY: Final = Placeholder("vector", PyFormat.BINARY)
 
 
 def copy_vectors(
-    cursor: Cursor[Any],
+    session: Session,
     space_id: int,
-    tenant: str,
     collection: int,
     chunks: Sequence[int],
     vectors: Vectors,
@@ -51,35 +52,26 @@ def copy_vectors(
 ) -> None:
     """Add one vector per chunk, which is stored already; `vectors`: (len(chunks), dimension).
 
-    `documents` tells each one's document, where it is known.
+    `documents` has each chunk's document, where the caller has it.
     """
-    table = find_table(cursor, space_id)
+    table = find_table(session.cursor, space_id)
     assert table is not None
     if documents is None:
-        found = dict(cursor.execute(_DOCUMENTS, (tenant, list(chunks))).fetchall())
-        documents = [found[chunk] for chunk in chunks]
+        owners = dict(session.execute(_DOCUMENTS, {"chunks": list(chunks)}).fetchall())
+        documents = [owners[chunk] for chunk in chunks]
     rows = packed(table, vectors)
-    with loading(cursor, table.identifier, _COLUMNS) as load:
+    with loading(session.cursor, table.identifier, _COLUMNS) as load:
         for chunk, document, row in zip(chunks, documents, rows, strict=True):
-            load.write_row((tenant, chunk, collection, document, table.written, row))
+            load.write_row((session.tenant, chunk, collection, document, table.written, row))
 
 
 def similarities(
-    cursor: Cursor[Any],
-    table: Table,
-    model: str,
-    tenant: str,
-    vector: Vectors,
-    chunks: Sequence[int],
+    session: Session, table: Table, model: str, vector: Vectors, chunks: Sequence[int]
 ) -> dict[int, float]:
     """Compute each of these chunks' similarity; one without a vector there is absent."""
-    register(cursor)
-    values = {
-        "vector": packed_query(table, model, vector),
-        "tenant": tenant,
-        "chunks": list(chunks),
-    }
-    rows = cursor.execute(_similarities(table), values, prepare=True).fetchall()
+    register(session.cursor)
+    values = {"vector": packed_query(table, model, vector), "chunks": list(chunks)}
+    rows = session.execute(_similarities(table), values, prepare=True).fetchall()
     return {int(chunk): float(score) for chunk, score in rows}
 
 
@@ -94,14 +86,13 @@ def _similarities(table: Table) -> bytes:
     return statement.as_bytes(None)
 
 
-def vectors(
-    cursor: Cursor[Any], space: EmbeddingSpace, tenant: str, chunks: Sequence[int]
-) -> dict[int, Vectors]:
+def vectors(session: Session, space: EmbeddingSpace, chunks: Sequence[int]) -> dict[int, Vectors]:
     """Fetch the vectors of these chunks, each of shape (dimension,), float32."""
     import numpy as np
 
-    table = find_table(cursor, space)
+    table = find_table(session.cursor, space)
     if table is None:
         return {}
-    rows = cursor.execute(_VECTORS.format(table.identifier), (tenant, list(chunks))).fetchall()
+    statement = _VECTORS.format(table.identifier)
+    rows = session.execute(statement, {"chunks": list(chunks)}).fetchall()
     return {int(chunk): np.array(values, np.float32) for chunk, values in rows}

@@ -9,9 +9,8 @@ when k exist.
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
-from psycopg import Cursor
 from psycopg.sql import SQL, Composable, Composed, Literal, Placeholder
 
 from ragkit.store.vectors.estimate import estimate
@@ -24,6 +23,7 @@ from ragkit.types import EmbeddingSpace
 
 if TYPE_CHECKING:
     from ragkit.contracts import Vectors
+    from ragkit.store.session import Session
     from ragkit.store.where import Restriction
 
 # OFFSET 0 keeps the planner from walking the index: every row is compared.
@@ -37,7 +37,7 @@ _EXACT: Final = SQL("""
 # beside a filter.
 _EXACT_AMONG: Final = SQL("""
     SELECT chunk_id, {similarity} FROM (
-        SELECT d.id FROM document d
+        SELECT d.id FROM visible_document d
         WHERE d.tenant = %(tenant)s AND d.collection_id = %(collection)s AND {among} OFFSET 0
     ) AS d CROSS JOIN LATERAL (
         SELECT chunk_id, {distance} AS distance FROM {table}
@@ -51,7 +51,7 @@ _EXACT_HASHED: Final = SQL("""
     SELECT chunk_id, {similarity} FROM (
         SELECT chunk_id, {distance} AS distance FROM {table}
         WHERE tenant = %(tenant)s AND collection_id = %(collection)s
-            AND (document_id IN (SELECT unnest(ARRAY(SELECT d.id FROM document d
+            AND (document_id IN (SELECT unnest(ARRAY(SELECT d.id FROM visible_document d
                 WHERE d.tenant = %(tenant)s AND d.collection_id = %(collection)s AND {among})))
             ) IS TRUE OFFSET 0
     ) AS v ORDER BY distance, chunk_id LIMIT %(k)s
@@ -72,18 +72,19 @@ _WALK: Final = SQL("""
 """)
 # A value, not EXISTS, which can become a join of all documents: rows are judged one by one, as they
 # come, and no more of them when enough passed.
-_PASSES: Final = SQL("""(SELECT {} FROM document d
+_PASSES: Final = SQL("""(SELECT {} FROM visible_document d
     WHERE d.tenant = v.tenant AND d.id = v.document_id)""")
 _UP_TO: Final = SQL("""
     SELECT count(*) FROM (SELECT 1 FROM {table}
-    WHERE tenant = %(tenant)s AND collection_id = %(collection)s LIMIT %(most)s) AS t
+    WHERE tenant = %(tenant)s AND collection_id = %(collection)s LIMIT %(limit)s) AS t
 """)
 # Without sorting there is no other plan than walking: the planner underrates it beside a filter.
 _PREPARE: Final = """
     SELECT set_config('hnsw.iterative_scan', 'relaxed_order', true),
-        set_config('hnsw.ef_search', %s, true), set_config('hnsw.max_scan_tuples', %s, true),
+        set_config('hnsw.ef_search', %(ef_search)s, true),
+        set_config('hnsw.max_scan_tuples', %(tuples)s, true),
         set_config('ivfflat.iterative_scan', 'relaxed_order', true),
-        set_config('ivfflat.probes', %s, true), set_config('enable_sort', 'off', true)
+        set_config('ivfflat.probes', %(probes)s, true), set_config('enable_sort', 'off', true)
 """
 # Where the planner walks by itself, whatever a page costs: seen at 8 to 900 dimensions.
 SURE_ROWS: Final = 10_000
@@ -92,14 +93,13 @@ SURE_BYTES: Final = 1_800
 _K: Final = Placeholder("k")
 _WALKED_ROWS: Final = Placeholder("walked")
 _ENOUGH: Final = Placeholder("enough")
-# What else a snapshot is asked is planned as ever. The rest only walks go by.
+# The snapshot's other statements are planned as usual; only walks use the other settings.
 _WALKED: Final = "SET LOCAL enable_sort TO DEFAULT"
 
 
 def nearest(
-    cursor: Cursor[Any],
+    session: Session,
     space: EmbeddingSpace,
-    tenant: str,
     collection: int,
     vector: Vectors,
     k: int,
@@ -111,40 +111,41 @@ def nearest(
 
     `exact` compares every row, whatever it costs.
     """
-    place = locate(cursor, space, tenant, collection)
+    place = locate(session, space, collection)
     if place is None:
         return []
     if exact:
         query = packed_query(place.table, place.model, vector)
-        named = (cursor, place.table, tenant, collection)
-        return search(*named, query, k, where, COMPARE, analysed=place.analysed)
-    return nearest_in(cursor, place, tenant, collection, vector, k, where)
+        analysed = place.analysed
+        return search(session, place.table, collection, query, k, where, COMPARE, analysed=analysed)
+    return nearest_in(session, place, collection, vector, k, where)
 
 
 def nearest_in(
-    cursor: Cursor[Any],
+    session: Session,
     place: Place,
-    tenant: str,
     collection: int,
     vector: Vectors,
     k: int,
     where: Restriction | None = None,
 ) -> list[tuple[int, float]]:
     """Do what `nearest` does, in the place that was located."""
-    query = packed_query(place.table, place.model, vector)
-    plan = choose(cursor, place, tenant, collection, k, where)
     return search(
-        *(cursor, place.table, tenant, collection),
-        *(query, k, where, plan),
+        session,
+        place.table,
+        collection,
+        packed_query(place.table, place.model, vector),
+        k,
+        where,
+        choose(session, place, collection, k, where),
         analysed=place.analysed,
         ef_search=place.ef_search,
     )
 
 
 def search(
-    cursor: Cursor[Any],
+    session: Session,
     table: Table,
-    tenant: str,
     collection: int,
     query: Packed,
     k: int,
@@ -159,58 +160,53 @@ def search(
     `analysed` tells whether the planner has statistics of the collection, `ef_search` how hard
     HNSW is searched now; None where it is not set up for walking.
     """
-    register(cursor)
+    register(session.cursor)
     values = {
         **({} if where is None else where.values),
         "vector": query,
-        "tenant": tenant,
         "collection": collection,
         "k": k,
         "walked": plan.walked,
         "enough": plan.enough,
     }
     if plan.walks:
-        statement = _walk(table, k, plan.walked, plan.enough, _written(where))
+        statement = _walk(table, k, plan.walked, plan.enough, _condition(where))
         if _is_set(table, plan, ef_search):
-            rows = cursor.execute(statement, values, prepare=True).fetchall()
+            rows = session.execute(statement, values, prepare=True).fetchall()
         else:
-            with cursor.connection.pipeline():  # all in one round trip
-                prepare_walk(cursor, table, plan)
-                cursor.execute(statement, values, prepare=True)
-                cursor.connection.execute(_WALKED)  # by another cursor: this one has the rows
-            rows = cursor.fetchall()
+            conn = session.cursor.connection
+            with conn.pipeline():  # all in one round trip
+                prepare_walk(session, table, plan)
+                session.execute(statement, values, prepare=True)
+                conn.execute(_WALKED)  # by another cursor: this one has the rows
+            rows = session.cursor.fetchall()
         if sum(walked for _, _, walked in rows) >= k:
             return [(int(chunk), float(score)) for chunk, score, _ in rows[:k]]
-    rows = cursor.execute(_comparison(table, _written(where), analysed), values).fetchall()
+    rows = session.execute(_comparison(table, _condition(where), analysed), values).fetchall()
     return [(int(chunk), float(score)) for chunk, score in rows]
 
 
 def choose(
-    cursor: Cursor[Any],
-    place: Place,
-    tenant: str,
-    collection: int,
-    k: int,
-    where: Restriction | None = None,
+    session: Session, place: Place, collection: int, k: int, where: Restriction | None = None
 ) -> Plan:
     """Choose the cheaper plan by about how many rows may be found."""
     table, rows = place.table, place.rows
     if not table.indexed:
         return COMPARE
-    if rows is None:  # nothing has counted them since another collection's were indexed
-        rows = _up_to(cursor, table, tenant, collection, table.rows)
+    if rows is None:  # not counted since another collection's were indexed
+        rows = _count_up_to(session, table, collection, table.rows)
     if where is None:
         return plan_for(table, k, rows=rows, matching=rows)
     if not plan_for(table, k, rows=rows, matching=rows, filtered=True).walks:
-        return COMPARE  # whatever is left is then compared sooner than estimated
-    matching = estimate(cursor, tenant, collection, where, rows)
+        return COMPARE  # comparing the matching rows costs less than estimating how many
+    matching = estimate(session, collection, where, rows)
     return plan_for(table, k, rows=rows, matching=matching, filtered=True)
 
 
 def _is_set(table: Table, plan: Plan, ef_search: int | None) -> bool:
-    """Tell whether nothing needs to be set for a walk: its plan is beyond doubt, its effort there.
+    """Tell whether nothing needs to be set for a walk: its plan is certain, its effort set.
 
-    PostgreSQL counts what stands in a row itself, and not what is moved out of a long one.
+    PostgreSQL counts the bytes in a row itself, not those moved out of a long one.
     """
     row_bytes = table.dimension * (4 if table.stored == "vector" else 2)
     return (
@@ -222,12 +218,13 @@ def _is_set(table: Table, plan: Plan, ef_search: int | None) -> bool:
     )
 
 
-def prepare_walk(cursor: Cursor[Any], table: Table, plan: Plan) -> None:
-    """Set the transaction up for walking the index; `search` lets it sort again afterwards."""
+def prepare_walk(session: Session, table: Table, plan: Plan) -> None:
+    """Set the session up for walking the index; `search` lets it sort again afterwards."""
     probes = table.effort if table.layout.kind == "ivfflat" else 1
-    # A row that is looked at is not yet one that is come to; pgvector's own default is 20,000.
-    looked_at = max(20_000, 40 * plan.walked)
-    cursor.execute(_PREPARE, (str(plan.ef_search), str(looked_at), str(probes)), prepare=True)
+    # More rows are read than walked over; pgvector's own default is 20,000.
+    tuples = max(20_000, 40 * plan.walked)
+    values = {"ef_search": str(plan.ef_search), "tuples": str(tuples), "probes": str(probes)}
+    session.execute(_PREPARE, values, prepare=True)
 
 
 def walking(
@@ -263,7 +260,7 @@ def comparing(table: Table, where: Restriction | None = None, analysed: bool = T
     )
 
 
-# Statements are kept: writing one takes as long as searching an index.
+# Statements are cached: writing one takes as long as searching an index.
 @lru_cache(maxsize=256)
 def _comparison(table: Table, condition: str | None, analysed: bool) -> bytes:
     return comparing(table, _restriction(condition), analysed).as_bytes(None)
@@ -279,8 +276,8 @@ def _walk(table: Table, k: int, walked: int, enough: int | None, condition: str 
     return walking(table, _restriction(condition), **numbers).as_bytes(None)
 
 
-def _written(where: Restriction | None) -> str | None:
-    """Write a condition out without its values, which statements are kept by."""
+def _condition(where: Restriction | None) -> str | None:
+    """Write a condition without its values, as the key that statements are cached by."""
     return None if where is None else where.condition.as_string(None)
 
 
@@ -290,9 +287,6 @@ def _restriction(condition: str | None) -> Restriction | None:
     return None if condition is None else Restriction(SQL(condition), {})
 
 
-def _up_to(cursor: Cursor[Any], table: Table, tenant: str, collection: int, most: int) -> int:
+def _count_up_to(session: Session, table: Table, collection: int, limit: int) -> int:
     statement = _UP_TO.format(table=table.identifier)
-    values = {"tenant": tenant, "collection": collection, "most": most}
-    row = cursor.execute(statement, values).fetchone()
-    assert row is not None
-    return int(row[0])
+    return int(session.value(statement, {"collection": collection, "limit": limit}))

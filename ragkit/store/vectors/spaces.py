@@ -1,13 +1,10 @@
-"""Embedding spaces: the catalogue's row, its layout, and its table of vectors.
-
-Knows nothing of what is stored in a table, nor of how it is searched.
-"""
+"""Embedding spaces: the catalogue's row, its layout, and its table of vectors."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, Final
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any, Final
 
 from psycopg import Connection, Cursor
 from psycopg.sql import SQL, Identifier
@@ -15,8 +12,10 @@ from psycopg.sql import SQL, Identifier
 from ragkit.errors import UsageError
 from ragkit.store.tenancy import secure_table
 from ragkit.store.vectors.layout import STORED, Layout, Table
-from ragkit.store.where import Readers
 from ragkit.types import EmbeddingSpace
+
+if TYPE_CHECKING:
+    from ragkit.store.session import Session
 
 _FIND_SPACE: Final = """
     SELECT id FROM embedding_space
@@ -42,24 +41,23 @@ _LOCATE: Final = """
     WHERE (s.model, s.revision, s.dimension, s.query_prefix, s.passage_prefix)
         = (%(model)s, %(revision)s, %(dimension)s, %(query_prefix)s, %(passage_prefix)s)
 """
-# All that a search begins with: the collection, if who asks may know of it, whether anything in it
-# is hidden from somebody, and its place.
+# The first statement of a search: the collection, if it is visible, whether any document in it is
+# limited, and the place of its vectors.
 _LOOK_UP: Final = """
     SELECT c.id, c.settings, %(readers)s::text[] IS NOT NULL AND EXISTS (
-            SELECT FROM document d WHERE d.tenant = c.tenant AND d.collection_id = c.id
+            SELECT FROM document d WHERE d.tenant = %(tenant)s AND d.collection_id = c.id
                 AND d.readers IS NOT NULL),
         s.id, s.dimension, l.type, l.metric, l.index, l.effort, l.indexed, l.written, l.rows,
         n.rows, c.space_id IS NOT DISTINCT FROM s.id,
         CASE current_setting('hnsw.iterative_scan', true) WHEN 'relaxed_order'
             THEN current_setting('hnsw.ef_search', true)::integer END
-    FROM collection c
+    FROM visible_collection c
     LEFT JOIN (embedding_space s JOIN vector_layout l ON l.space_id = s.id)
         ON (s.model, s.revision, s.dimension, s.query_prefix, s.passage_prefix)
             = (%(model)s, %(revision)s, %(dimension)s, %(query_prefix)s, %(passage_prefix)s)
     LEFT JOIN vector_count n
         ON n.tenant = c.tenant AND n.collection_id = c.id AND n.space_id = s.id
     WHERE c.tenant = %(tenant)s AND c.name = %(name)s AND c.versions_of IS NULL
-        AND may_read(c.owner, c.readers, %(readers)s::text[])
 """
 _ADD_SPACE: Final = """
     INSERT INTO embedding_space (model, revision, dimension, query_prefix, passage_prefix)
@@ -86,11 +84,10 @@ _CREATE_INDEX: Final = SQL("CREATE INDEX IF NOT EXISTS {} ON {} (tenant, collect
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a collection's vectors of a space are: the table, and how many of its rows they are.
+    """The table of a collection's vectors in a space, and how many of its rows they are.
 
-    `rows` is what was last counted, None where nothing was; `active` tells whether the collection
-    is searched in that space. `ef_search` is the connection's own, where it walks on until enough
-    was found; None where that is not known.
+    `rows` is the last count, None without one; `active` tells whether the collection is searched
+    in that space. `ef_search` is the connection's own, where it is set up for walking; else None.
     """
 
     table: Table
@@ -121,11 +118,11 @@ def find_table(cursor: Cursor[Any], space: EmbeddingSpace | int) -> Table | None
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
-    """A collection as a search meets it: its number and what it keeps of settings.
+class SearchedCollection:
+    """A collection that is about to be searched: its number and its settings.
 
-    `limited` tells whether anything in it is for some readers only, where readers ask. `place` is
-    None when the space was never used.
+    `limited` tells whether any document is for some readers only, unless an operator searches.
+    `place` is None when the space was never used.
     """
 
     id: int
@@ -134,30 +131,22 @@ class Known:
     place: Place | None
 
 
-def locate(
-    cursor: Cursor[Any], space: EmbeddingSpace, tenant: str, collection: int
-) -> Place | None:
+def locate(session: Session, space: EmbeddingSpace, collection: int) -> Place | None:
     """Look up a collection's place in a space; None when the space was never used."""
-    values = {**_named(space), "tenant": tenant, "collection": collection}
-    row = cursor.execute(_LOCATE, values).fetchone()
+    row = session.row(_LOCATE, {**asdict(space), "collection": collection})
     return None if row is None else _place(row, space)
 
 
-def look_up(
-    cursor: Cursor[Any], space: EmbeddingSpace, tenant: str, name: str, readers: Readers
-) -> Known | None:
-    """Look up, in one statement, what a search of a collection goes by; None if it is not there.
+def look_up(session: Session, space: EmbeddingSpace, name: str) -> SearchedCollection | None:
+    """Look up, in one statement, what a search of a collection needs; None if it is not visible.
 
-    One that the readers may not read is not there. The statement is prepared: planning it takes as
-    long as searching an index.
+    The statement is prepared: planning it takes as long as searching an index.
     """
-    asking = None if readers is None else list(readers)
-    values = {**_named(space), "tenant": tenant, "name": name, "readers": asking}
-    row = cursor.execute(_LOOK_UP, values, prepare=True).fetchone()
+    row = session.execute(_LOOK_UP, {**asdict(space), "name": name}, prepare=True).fetchone()
     if row is None:
         return None
     place = None if row[3] is None else _place(row[3:], space)
-    return Known(row[0], row[1], row[2], place)
+    return SearchedCollection(row[0], row[1], row[2], place)
 
 
 def _place(row: tuple[Any, ...], space: EmbeddingSpace) -> Place:
@@ -177,9 +166,9 @@ def ensure_space(conn: Connection[Any], space: EmbeddingSpace, layout: Layout | 
     Raises UsageError for a dimension that pgvector cannot store.
     """
     with conn.transaction(), conn.cursor() as cursor:
-        known = find_space(cursor, space)
-        if known is not None:
-            return known
+        present = find_space(cursor, space)
+        if present is not None:
+            return present
         if space.dimension > STORED:
             raise UsageError(
                 f"{space.model} makes vectors of {space.dimension:,} dimensions, and pgvector"
@@ -199,7 +188,7 @@ def ensure_space(conn: Connection[Any], space: EmbeddingSpace, layout: Layout | 
 
 
 def set_effort(cursor: Cursor[Any], space_id: int, effort: int | None) -> None:
-    """Keep how hard a space's index is searched from now on; None leaves it to ragkit."""
+    """Set how hard a space's index is searched from now on; None leaves it to ragkit."""
     cursor.execute("UPDATE vector_layout SET effort = %s WHERE space_id = %s", (effort, space_id))
 
 
@@ -207,21 +196,12 @@ def _create(cursor: Cursor[Any], table: Table) -> None:
     cursor.execute(_CREATE_TABLE.format(table=table.identifier, column=table.column))
     for column in ("document", "generation"):
         name = Identifier(f"{table.name}_{column}")
-        of = Identifier(column if column == "generation" else f"{column}_id")
-        cursor.execute(_CREATE_INDEX.format(name, table.identifier, of))
-
-
-def _named(space: EmbeddingSpace) -> dict[str, Any]:
-    return {
-        "model": space.model,
-        "revision": space.revision,
-        "dimension": space.dimension,
-        "query_prefix": space.query_prefix,
-        "passage_prefix": space.passage_prefix,
-    }
+        indexed = Identifier(column if column == "generation" else f"{column}_id")
+        cursor.execute(_CREATE_INDEX.format(name, table.identifier, indexed))
 
 
 def key(space: EmbeddingSpace) -> tuple[str, str, int, str, str]:
+    """Write a space as the parameters of its row's key."""
     return (
         space.model,
         space.revision,

@@ -1,7 +1,4 @@
-"""The index against exact search, on given queries: what each effort finds, and how long it takes.
-
-Knows nothing of where the queries come from.
-"""
+"""Compare a vector index with exact search: the recall of each effort, and how long it takes."""
 
 from __future__ import annotations
 
@@ -9,9 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from statistics import mean, median, quantiles
 from time import perf_counter
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
-from psycopg import Cursor
 from psycopg.sql import SQL
 
 from ragkit.store.vectors.layout import MOST_EF_SEARCH, Table, lists
@@ -22,6 +18,7 @@ from ragkit.store.vectors.spaces import Place
 
 if TYPE_CHECKING:
     from ragkit.contracts import Vectors
+    from ragkit.store.session import Session
     from ragkit.store.where import Restriction
 
 _SAMPLE: Final = SQL("""
@@ -33,7 +30,7 @@ _SAMPLE: Final = SQL("""
 
 @dataclass(frozen=True, slots=True)
 class Effort:
-    """What searching that hard finds of the true k, 0 to 1, and the milliseconds of a search.
+    """The recall of the true k at an effort, 0 to 1, and the milliseconds of a search.
 
     `walked` is the share of the searches that the index answered; the others compared every row.
     """
@@ -47,7 +44,7 @@ class Effort:
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """A collection's index tried out: what it is, and each effort from the least to the most.
+    """A collection's index tried out: its kind, and each effort from the least to the most.
 
     `index` is "none" where every search compares all rows: then there are no efforts. `indexed`
     counts the rows in it, of all collections; `now` is the effort that searches take.
@@ -63,7 +60,7 @@ class Trial:
 
     def least(self, target: float) -> Effort | None:
         """Return the least effort that reaches a recall, if one does."""
-        return next((one for one in self.efforts if one.recall >= target), None)
+        return next((item for item in self.efforts if item.recall >= target), None)
 
 
 def efforts_of(table: Table) -> tuple[int, ...]:
@@ -77,9 +74,8 @@ def efforts_of(table: Table) -> tuple[int, ...]:
 
 
 def sample(
-    cursor: Cursor[Any],
+    session: Session,
     table: Table,
-    tenant: str,
     collection: int,
     n: int,
     where: Restriction | None = None,
@@ -90,18 +86,17 @@ def sample(
     among = SQL("true")
     if where is not None:
         among = SQL(
-            "document_id IN (SELECT d.id FROM document d WHERE d.tenant = %(tenant)s"
+            "document_id IN (SELECT d.id FROM visible_document d WHERE d.tenant = %(tenant)s"
             " AND d.collection_id = %(collection)s AND {})"
         ).format(where.condition)  # type: ignore[assignment]
-    values = {**(where.values if where else {}), "tenant": tenant, "collection": collection, "n": n}
-    rows = cursor.execute(_SAMPLE.format(table.identifier, among), values).fetchall()
+    values = {**(where.values if where else {}), "collection": collection, "n": n}
+    rows = session.execute(_SAMPLE.format(table.identifier, among), values).fetchall()
     return np.array([row[0] for row in rows], np.float32).reshape(-1, table.dimension)
 
 
 def trial(
-    cursor: Cursor[Any],
+    session: Session,
     place: Place,
-    tenant: str,
     collection: int,
     queries: Vectors,
     k: int,
@@ -116,43 +111,43 @@ def trial(
     packed = [packed_query(table, place.model, query) for query in queries]
     done = 0
 
-    def timed(of: Table, plan: Plan | None) -> tuple[list[list[int]], list[float], float]:
+    def timed(table: Table, plan: Plan | None) -> tuple[list[list[int]], list[float], float]:
         nonlocal done
-        found, times, walked = [], [], 0
+        results, times, walks = [], [], 0
         for query in packed:
-            began = perf_counter()
-            there = replace(place, table=of)
-            chosen = plan or choose(cursor, there, tenant, collection, k, where)
-            rows = search(cursor, of, tenant, collection, query, k, where, chosen)
-            times.append((perf_counter() - began) * 1000)
-            found.append([chunk for chunk, _ in rows])
-            walked += chosen.walks
+            start = perf_counter()
+            chosen = plan or choose(session, replace(place, table=table), collection, k, where)
+            rows = search(session, table, collection, query, k, where, chosen)
+            times.append((perf_counter() - start) * 1000)
+            results.append([chunk for chunk, _ in rows])
+            walks += chosen.walks
             done += 1
             on_progress(done, total)
-        return found, times, walked / len(packed)
+        return results, times, walks / len(packed)
 
     true, exact_ms, _ = timed(table, COMPARE)
-    tried = []
+    measured = []
     for effort in efforts:
         harder = replace(table, layout=replace(table.layout, effort=effort))
-        found, times, walked = timed(harder, None)
-        tried.append(Effort(effort, _recall(found, true), median(times), _p95(times), walked))
-    if not any(one.walked for one in tried):
-        tried = []
+        results, times, walked = timed(harder, None)
+        recall = _recall(results, true)
+        measured.append(Effort(effort, recall, median(times), _p95(times), walked))
+    if not any(item.walked for item in measured):
+        measured = []
     return Trial(
-        index=table.layout.kind if tried else "none",
+        index=table.layout.kind if measured else "none",
         indexed=table.rows,
         queries=len(queries),
         k=k,
         now=table.effort,
         exact_p50_ms=median(exact_ms),
-        efforts=tuple(tried),
+        efforts=tuple(measured),
     )
 
 
-def _recall(found: Sequence[Sequence[int]], true: Sequence[Sequence[int]]) -> float:
+def _recall(results: Sequence[Sequence[int]], true: Sequence[Sequence[int]]) -> float:
     """Average over the queries for which there is anything to find."""
-    pairs = [(set(a), set(b)) for a, b in zip(found, true, strict=True) if b]
+    pairs = [(set(a), set(b)) for a, b in zip(results, true, strict=True) if b]
     return mean(len(a & b) / len(b) for a, b in pairs) if pairs else 1.0
 
 

@@ -127,7 +127,6 @@ class ReaderRules:
         put(store, "notes", new_document("b", "合同法", "rate of tax"))
         with store.snapshot() as reader:
             assert reader.analyser("notes") == ANALYSER
-            assert reader.lexical_index("notes") == "ragkit"
             pairs = sorted(reader.beginning_or_ending("notes", "税"))
             assert pairs == sorted(["税", "税人", "税率", "纳税", "和税"])
             assert reader.beginning_or_ending("notes", "法") == ["同法"]

@@ -23,7 +23,8 @@ from ragkit.store.postgres import PostgresStore
 from ragkit.store.reader import PostgresReader
 from ragkit.store.segment_cache import CACHE
 from ragkit.store.segment_state import State
-from ragkit.store.sharing import Change, Shares
+from ragkit.store.session import Session, open_session
+from ragkit.store.sharing import Change, Shares, set_document
 from ragkit.store.where import Readers
 from ragkit.testing.corpus import fill, new_document
 from ragkit.text.analyse import analyse
@@ -79,9 +80,11 @@ class Words:
     def share(self, document: int, *readers: str) -> None:
         self.shares.document(document, Change(readers=readers))
 
-    def by_hand(self, cursor: Any, document: int, readers: Sequence[str] | None) -> None:
-        query = "UPDATE document SET readers = %s WHERE tenant = %s AND id = %s"
-        cursor.execute(query, (readers, self.tenant, document))
+    def set_readers(self, session: Session, document: int, readers: Sequence[str] | None) -> None:
+        query = "SELECT collection_id, owner FROM document WHERE id = %(document)s FOR UPDATE"
+        row = session.row(query, {"document": document})
+        assert row is not None
+        set_document(session, row[0], document, row[1], readers)
 
     def empty_segments(self) -> int:
         with transaction(self.pool, self.tenant) as cursor:
@@ -116,12 +119,12 @@ class Words:
         dice.choice(ways)()
 
     def raw(self, document: int, readers: Sequence[str] | None) -> None:
-        with transaction(self.pool, self.tenant) as cursor:
-            self.by_hand(cursor, document, readers)
+        with open_session(self.pool, self.tenant) as session:
+            self.set_readers(session, document, readers)
 
     def rolled_back(self, document: int, readers: Sequence[str]) -> None:
-        with suppress(KeyError), transaction(self.pool, self.tenant) as cursor:
-            self.by_hand(cursor, document, readers)
+        with suppress(KeyError), open_session(self.pool, self.tenant) as session:
+            self.set_readers(session, document, readers)
             raise KeyError
 
     def put(self, dice: random.Random) -> None:
@@ -156,7 +159,7 @@ def expected(reader: PostgresReader, tenant: str, readers: Readers) -> Seen:
     """Count in the texts of what the readers may read, in a reader's own snapshot."""
     rows = [
         (chunk, length, Counter(analyse(text)))
-        for chunk, length, owner, named, text in reader._cursor.execute(EVERY, (tenant,))
+        for chunk, length, owner, named, text in reader._session.cursor.execute(EVERY, (tenant,))
         if readers is None or named is None or owner in readers or {*named} & {*readers}
     ]
     counted = {
@@ -172,9 +175,9 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[Readers]:
     asked: list[Readers] = []
     real = access.hidden_chunks
 
-    def spied(cursor: Any, tenant: str, collection: int, readers: Readers) -> object:
-        asked.append(readers)
-        return real(cursor, tenant, collection, readers)
+    def spied(session: Session, collection: int) -> object:
+        asked.append(session.readers)
+        return real(session, collection)
 
     monkeypatch.setattr(access, "hidden_chunks", spied)
     return asked
@@ -255,8 +258,8 @@ def test_snapshots_of_before_and_after_a_change_do_not_disturb_each_other(place:
             assert words.found(ada) == all_of_it
             assert found(after) == less
     # What is not committed is seen by nobody, and what is rolled back never was.
-    with transaction(words.pool, words.tenant) as cursor:
-        words.by_hand(cursor, hidden, [])
+    with open_session(words.pool, words.tenant) as session:
+        words.set_readers(session, hidden, [])
         assert words.found(ada) == all_of_it
     assert words.found(ada) == less
     words.rolled_back(words.documents[1], [])
@@ -309,24 +312,6 @@ def test_nobody_is_asked_for_again_until_something_changes(
     words.raw(words.documents[1], ["group:it"])
     words.check(ada)
     assert asked == [ada, ada]
-
-
-def test_one_statement_over_many_documents_leaves_one_segment(place: Place) -> None:
-    words = Words(place, "bulk")
-    ada = ASKING[1]
-    words.check(ada)
-    before = words.empty_segments()
-    with transaction(words.pool, "bulk") as cursor:
-        everything = "UPDATE document SET readers = '{group:hr}' WHERE tenant = 'bulk'"
-        assert cursor.execute(everything).rowcount == 6
-        cursor.execute("UPDATE document SET owner = 'user:eve' WHERE tenant = 'bulk'")
-    assert words.empty_segments() == before + 1
-    assert words.found(ada)[0] == 0
-    words.check(ada)
-    with transaction(words.pool, "bulk") as cursor:
-        cursor.execute("UPDATE document SET readers = NULL, owner = '' WHERE tenant = 'bulk'")
-    assert words.empty_segments() == before + 2
-    assert words.found(ada)[0] == 12
 
 
 def test_a_merge_under_way_does_not_keep_a_change_of_sharing(place: Place) -> None:

@@ -103,9 +103,6 @@ READER: Final[dict[str, Callable[[PostgresReader, Place], object] | str]] = {
     "sample": lambda reader, place: reader.sample(
         "open", place.embedder.space, 200, parse("uri contains 'hidden'")
     ).tolist(),
-    "lexical_index": lambda reader, _: (reader.lexical_index("closed"), "closed"),
-    "ranked": "for an extension's index: by `similarities`' own restriction",
-    "ranks": "for an extension's index: by `similarities`' own restriction",
     "trial": "for `ragkit index recall`, by `nearest`'s own restriction",
     "beginning_or_ending": "terms alone, whose postings are then asked for",
     "moment": "a snapshot's name",

@@ -4,23 +4,17 @@ from __future__ import annotations
 
 import io
 from dataclasses import replace
-from importlib.resources import files
-from pathlib import Path
 from typing import Any
 
 import pytest
-from pydantic import SecretStr
 
 from ragkit import Settings
 from ragkit.conversation.shown import fetch_passages
-from ragkit.errors import IngestError, NotFoundError, QueryError, UsageError
-from ragkit.filters import parse
+from ragkit.errors import IngestError, NotFoundError, UsageError
 from ragkit.library import Caller, Library
 from ragkit.store.conversations import Conversations, StoredTurn
 from ragkit.store.jobs import Job
 from ragkit.store.kept import KeptAnswers
-from ragkit.store.migrate import migrate
-from ragkit.store.open import open_database
 from ragkit.store.sharing import Change, Shares, Sharing
 from ragkit.store.sources import Sources, Upload
 from ragkit.store.uploads import UploadJobs
@@ -293,29 +287,3 @@ def test_a_library_keeps_callers_apart(place: Place) -> None:
             assert ("closed" in names) == seen
             hits = library.open(caller, "open").search("merger", mode="lexical")
             assert bool(hits) == seen
-
-
-def test_what_there_was_before_is_for_everybody(empty_database: str, tmp_path: Path) -> None:
-    """A database from before there were readers: nothing is hidden, and its keys are known."""
-    import psycopg
-
-    steps = files("ragkit.store") / "migrations"
-    for step in steps.iterdir():
-        if step.name < "0009":
-            (tmp_path / step.name).write_text(step.read_text())
-    with psycopg.connect(empty_database, autocommit=True) as conn:
-        migrate(conn, tmp_path)
-        conn.execute("INSERT INTO collection (tenant, name) VALUES ('default', 'c')")
-        conn.execute(
-            "INSERT INTO document (tenant, collection_id, uri, uri_key, content_hash, fingerprint,"
-            " title, language, media_type, metadata, page_starts, page_numbers, chars, text,"
-            " updated_at) SELECT tenant, id, 'u', 'k', '', '', '', '', '', '{\"year\": \"2020\"}',"
-            " '{}', '{}', 1, 'x', '2020-05-01T00:00:00Z' FROM collection"
-        )
-    with open_database(Settings(database_url=SecretStr(empty_database))) as database:
-        (document,) = database.store("default", readers=ADA).documents("c")
-        assert Shares(database.pool, "default").document(document.id) == Sharing()
-        with database.store("default", readers=ADA).snapshot() as reader:
-            assert reader.matching("c", parse("year = 2020 and created_at < 2020-06-01")) == []
-            with pytest.raises(QueryError, match="use year"):
-                reader.matching("c", parse("yeer = 2020"))

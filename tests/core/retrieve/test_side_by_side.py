@@ -20,7 +20,6 @@ from ragkit.retrieve.words.lexical import LexicalHits, search_words
 from ragkit.store.connect import open_pool
 from ragkit.store.open import Database, open_database
 from ragkit.store.postgres import PostgresStore
-from ragkit.store.reader import PostgresReader
 from ragkit.testing import CORPUS, FakeEmbedder, fill
 from ragkit.testing.corpus import new_document
 from ragkit.types import Query
@@ -223,38 +222,3 @@ def test_what_is_written_between_the_legs_is_in_both(
     searches = [quiet.find(Query(QUERY), k=7) for _ in range(10)]
     assert all(one.hits == found.hits for one in searches)
     assert not any("again" in stage.notes for one in searches for stage in one.stages)
-
-
-def test_an_extensions_scores_are_asked_of_the_snapshot_that_is_open(
-    database: Database, monkeypatch: pytest.MonkeyPatch, snapshots: list[str]
-) -> None:
-    asked: list[int] = []
-
-    def ranked(self: PostgresReader, collection: str, terms: object, k: int) -> Any:
-        asked.append(k)
-        every = self._cursor.execute("SELECT id FROM chunk ORDER BY id LIMIT %s", (k,))
-        return [(int(chunk), 1.0) for (chunk,) in every]
-
-    def ranks(self: PostgresReader, collection: str, terms: object, chunks: list[int]) -> Any:
-        self._cursor.execute("SELECT 1")  # raises where the snapshot has ended
-        return dict.fromkeys(chunks, 1.0)
-
-    monkeypatch.setattr(PostgresReader, "lexical_index", lambda *_: "an extension")
-    monkeypatch.setattr(PostgresReader, "ranked", ranked)
-    monkeypatch.setattr(PostgresReader, "ranks", ranks)
-    over = threading.Event()
-    first = Search._words_first
-
-    def first_then_over(*arguments: Any) -> Any:
-        try:
-            return first(*arguments)
-        finally:
-            over.set()
-
-    monkeypatch.setattr(Search, "_words_first", first_then_over)
-    retriever = HybridRetriever(database.store("default"), Patient(database, over), "default")
-    found = retriever.find(Query(QUERY), k=3)
-    assert len(found.hits) == 3
-    assert len(asked) == 1
-    assert len(snapshots) == 2
-    assert not any("again" in stage.notes for stage in found.stages)

@@ -17,9 +17,9 @@ from ragkit.errors import LeaseLostError
 from ragkit.retrieve.words.lexical import search_words
 from ragkit.store.copies import remove_uris
 from ragkit.store.documents import uri_key
-from ragkit.store.lending import transaction
 from ragkit.store.postgres import PostgresStore
 from ragkit.store.rows import first_value
+from ragkit.store.session import open_session
 from ragkit.testing import new_document
 from ragkit.types import EmbeddingSpace
 
@@ -87,8 +87,8 @@ def test_a_file_that_becomes_an_heir_meanwhile_is_no_copy(pool: Pool) -> None:
     assert store.put_copy("c", "d", ("red", "test"), ids["z"])
     waiting = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'"
     with ThreadPoolExecutor(1) as threads:
-        with transaction(pool, "default") as cursor:  # the document of z becomes that of d
-            remove_uris(cursor, "default", number, [uri_key("z")])
+        with open_session(pool, "default") as session:  # the document of z becomes that of d
+            remove_uris(session, number, [uri_key("z")])
             putting = threads.submit(store.put_copy, "c", "d", ("blue", "test"), ids["x"])
             with pool.connection() as conn:
                 while not first_value(conn.cursor(), waiting):

@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from importlib.resources import files
-from pathlib import Path
 from typing import Any
 
-import psycopg
 import pytest
 from pydantic import SecretStr
 
 from ragkit import Settings
 from ragkit.errors import NotFoundError
 from ragkit.store.kept import KeptAnswers
-from ragkit.store.migrate import migrate
 from ragkit.store.open import Database, open_database
 from ragkit.types import Answer
 
@@ -121,26 +117,3 @@ def test_what_is_too_old_is_not_found_and_swept_when_another_is_kept(database: D
     assert missing(of(database, keep_days=29), "young")  # a shorter time counts at once
     keep(of(database, keep_days=29), "newest")
     assert ids(database) == ["new", "newest"]
-
-
-def test_what_was_kept_before_completions_were_is_still_there(
-    empty_database: str, tmp_path: Path
-) -> None:
-    for file in (files("ragkit.store") / "migrations").iterdir():
-        if file.name < "0008":
-            (tmp_path / file.name).write_bytes(file.read_bytes())
-    with psycopg.connect(empty_database, autocommit=True) as conn:
-        migrate(conn, tmp_path)
-        conn.execute(
-            "INSERT INTO kept_answer (tenant, principal, id, collection, question, query, answer,"
-            " refused, citations, created_at) VALUES ('default', 'me', 'a', 'hr', 'q', 'q',"
-            " '25 天', false, '[{\"n\": 1}]', '2026-01-05T09:00:02Z')"
-        )
-    with open_database(Settings(database_url=SecretStr(empty_database))) as database:
-        found = of(database, keep_days=3650).completion("a")
-    assert found["created"] == 1767603602
-    assert (found["id"], found["object"], found["model"]) == ("a", "chat.completion", "ragkit/hr")
-    (choice,) = found["choices"]
-    assert (choice["index"], choice["finish_reason"]) == (0, "stop")
-    assert choice["message"]["content"] == "25 天"
-    assert choice["message"]["context"] == {"citations": [{"n": 1}], "refused": False}

@@ -15,9 +15,9 @@ from psycopg import Connection, sql
 from ragkit.contracts import Store
 from ragkit.retrieve.search import HybridRetriever
 from ragkit.store import backup, inspect
-from ragkit.store.lending import snapshot
 from ragkit.store.open import Database, open_database
 from ragkit.store.postgres import PostgresStore
+from ragkit.store.session import Session, open_session
 from ragkit.store.vectors import build
 from ragkit.store.vectors.layout import Layout
 from ragkit.store.vectors.spaces import find_table
@@ -131,13 +131,13 @@ def test_what_was_there_is_found(database: Database, partitioned: Tenanted) -> N
         put(store, "b", f"a rook caws at {tenant}")
         assert found(store, "rook caws")[0] == f"a rook caws at {tenant}"
         assert len(found(store, "raven canary rook")) == 2
-        with snapshot(database.pool, tenant) as cursor:
-            assert set(inspect.orphans(cursor, tenant).values()) == {0}
+        with open_session(database.pool, tenant, snapshot=True) as session:
+            assert set(inspect.orphans(session).values()) == {0}
 
 
 def test_a_search_reads_one_partition(database: Database) -> None:
-    with snapshot(database.pool, "before") as cursor:
-        plan = cursor.execute(
+    with open_session(database.pool, "before", snapshot=True) as session:
+        plan = session.cursor.execute(
             "EXPLAIN SELECT * FROM lexical_posting WHERE tenant = %s AND collection_id = 1"
             " AND term = 'canary'", ("before",)
         ).fetchall()  # fmt: skip
@@ -173,7 +173,7 @@ def test_each_partition_has_an_index_of_its_own(
                 "SELECT indexdef FROM pg_indexes WHERE indexname LIKE %s"
                 " AND tablename <> %s", (f"{table.name}%nearest%", table.name),
             ).fetchall()  # fmt: skip
-            assert inspect.invalid_indexes(cursor) == []
+            assert inspect.invalid_indexes(Session(cursor, "before")) == []
             seen = state(conn, space)
             left = cursor.execute("SELECT FROM pg_class WHERE relname ~ '_nearest_9[89]$'")
             assert left.fetchall() == []

@@ -19,6 +19,7 @@ from ragkit.store import inspect, postings
 from ragkit.store.lending import connection
 from ragkit.store.merging import MAX_EMPTY
 from ragkit.store.postgres import PostgresStore
+from ragkit.store.session import open_session
 from ragkit.testing.conformance.store import StoreConformance
 from ragkit.text.analyse import analyse
 from ragkit.types import Chunk, EmbeddingSpace, NewDocument
@@ -115,8 +116,8 @@ def test_a_replaced_document_leaves_nothing_of_the_old_one(
     assert counts(pool)["chunk"] == counts(pool)["vectors_1"] == 1
     store.finish_load("c", SPACE)
     assert counts(pool)["lexical_posting"] == 1
-    with pool.connection() as conn, conn.cursor() as cursor:
-        assert set(inspect.orphans(cursor, "default").values()) == {0}
+    with open_session(pool, "default") as session:
+        assert set(inspect.orphans(session).values()) == {0}
 
 
 def test_a_write_that_fails_leaves_the_old_version(store: PostgresStore, pool: Pool) -> None:

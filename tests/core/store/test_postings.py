@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import shutil
 import struct
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
-from importlib.resources import files
-from pathlib import Path
 from threading import Event, Thread
 from typing import Any
 
@@ -24,11 +21,11 @@ from ragkit.postings import Posting, Postings, Segment
 from ragkit.retrieve.words.bm25 import occurrences
 from ragkit.store import postings, segment_rows, segment_state, segments
 from ragkit.store.connect import connect, open_pool
-from ragkit.store.lending import snapshot, transaction
 from ragkit.store.merging import MAX_EMPTY, MAX_SEGMENTS
 from ragkit.store.migrate import migrate
 from ragkit.store.open import open_database
 from ragkit.store.segment_cache import CACHE, SegmentCache
+from ragkit.store.session import open_session
 from ragkit.text.terms import Terms
 from tests.core.store.conftest import Tenanted
 
@@ -62,19 +59,19 @@ def pool(database: Pool) -> Pool:
 
 def add(pool: Pool, chunks: dict[int, str], collection: int = 1, tenant: str = OWN) -> None:
     terms = Terms.of([text.split() for text in chunks.values()])
-    with transaction(pool, tenant) as cursor:
-        postings.add_segment(cursor, tenant, collection, list(chunks), terms)
+    with open_session(pool, tenant) as session:
+        postings.add_segment(session, collection, list(chunks), terms)
 
 
 def bury(pool: Pool, chunks: dict[int, str]) -> None:
-    with transaction(pool, OWN) as cursor:
+    with open_session(pool, OWN) as session:
         for chunk, text in chunks.items():
-            cursor.execute(
+            session.cursor.execute(
                 "INSERT INTO lexical_tombstone (tenant, collection_id, chunk_id, terms)"
                 " VALUES (%s, 1, %s, %s)",
                 (OWN, chunk, len(text.split())),
             )
-        segment_rows.add_empty(cursor, (OWN, 1))
+        segment_rows.add_empty(session, 1)
 
 
 def merge(pool: Pool) -> None:
@@ -83,8 +80,8 @@ def merge(pool: Pool) -> None:
 
 
 def read(pool: Pool, *terms: str, tenant: str = OWN) -> Postings:
-    with snapshot(pool, tenant) as cursor:
-        return postings.read(cursor, tenant, 1 if tenant == OWN else 2, terms)
+    with open_session(pool, tenant, snapshot=True) as session:
+        return postings.read(session, 1 if tenant == OWN else 2, terms)
 
 
 def assert_holds(pool: Pool, chunks: dict[int, str], tenant: str = OWN) -> None:
@@ -210,9 +207,9 @@ def test_a_merge_is_a_transaction_of_its_own_for_its_tenant(tenanted: Tenanted) 
         with database.pool.connection() as conn:
             postings.merge(conn, "one", owner)
             assert conn.info.transaction_status == TransactionStatus.IDLE
-        with transaction(database.pool, "one") as cursor:
+        with open_session(database.pool, "one") as session:
             query = "SELECT count(*) FROM lexical_segment WHERE collection_id = %s"
-            assert cursor.execute(query, (owner,)).fetchone() == (1,)
+            assert session.cursor.execute(query, (owner,)).fetchone() == (1,)
 
 
 def test_a_collection_that_is_gone_altogether_leaves_no_segment(pool: Pool) -> None:
@@ -259,12 +256,12 @@ def test_what_is_kept_in_memory_follows_every_write(pool: Pool) -> None:
 def test_a_write_is_found_in_its_own_transaction_and_by_nobody_else_before_its_end(
     pool: Pool,
 ) -> None:
-    with transaction(pool, OWN) as cursor:
-        postings.add_segment(cursor, OWN, 1, [5], Terms.of([["wing"]]))
-        assert postings.read(cursor, OWN, 1, ["wing"]).terms["wing"].containing == 1
+    with open_session(pool, OWN) as session:
+        postings.add_segment(session, 1, [5], Terms.of([["wing"]]))
+        assert postings.read(session, 1, ["wing"]).terms["wing"].containing == 1
         assert read(pool, "wing").chunks == 0
-        cursor.connection.rollback()
-        assert postings.read(cursor, OWN, 1, ["wing"]).chunks == 0
+        session.cursor.connection.rollback()
+        assert postings.read(session, 1, ["wing"]).chunks == 0
     assert read(pool, "wing").chunks == 0
 
 
@@ -312,32 +309,6 @@ def test_the_cache_keeps_to_its_bytes_and_drops_what_was_used_longest_ago() -> N
     assert cache.bytes == 2 * 400
     cache.put({"a": ("too large", 2000)})
     assert (cache.get(["a", "c"]), cache.bytes) == ({}, 0)
-
-
-def test_a_database_of_the_format_before_keeps_every_word(
-    empty_database: str, tmp_path: Path
-) -> None:
-    """Records of 16 bytes in several segments, with dead chunks, become today's postings."""
-    for file in (files("ragkit.store") / "migrations").iterdir():
-        if file.name < "0009":
-            shutil.copy(str(file), tmp_path / file.name)
-    texts = {n: f"wing w{n % 7} {'tail ' * (n % 3)}" for n in range(1, 60)}
-    texts[59] = "wing " * 300
-    dead = [3, 10, 50]
-    with connect(empty_database) as conn:
-        migrate(conn, tmp_path)
-        _write_old(conn, texts, dead)
-        migrate(conn)
-    left = {n: text for n, text in texts.items() if n not in dead}
-    pool = open_pool(empty_database)
-    try:
-        assert_holds(pool, left)
-        found = read(pool, "wing")
-        assert [len(segment.ids) for segment in found.segments] == [56]
-        add(pool, {100: "wing new"})
-        assert_holds(pool, left | {100: "wing new"})
-    finally:
-        pool.close()
 
 
 def _write_old(conn: Connection[Any], texts: dict[int, str], dead: Sequence[int]) -> None:
@@ -389,20 +360,20 @@ def test_what_was_deleted_is_read_once_and_never_taken_for_what_it_was_before(po
         if n in {0, 14, MAX_EMPTY, MAX_EMPTY + 1}:
             assert_holds(pool, chunks)
             merge(pool)
-        with snapshot(pool, OWN) as cursor:
-            assert postings.read(cursor, OWN, 1, ["wing"]).chunks == len(chunks)
-            assert postings.read(cursor, OWN, 1, ["wing"]).terms["wing"].containing == len(chunks)
-            asked.append(postings.moment(cursor, OWN, 1))
+        with open_session(pool, OWN, snapshot=True) as session:
+            assert postings.read(session, 1, ["wing"]).chunks == len(chunks)
+            assert postings.read(session, 1, ["wing"]).terms["wing"].containing == len(chunks)
+            asked.append(postings.moment(session, 1))
     assert len(set(asked)) == len(asked)
     with pool.connection() as conn:
         row = conn.execute("SELECT count(*), max(chunks) FROM lexical_segment").fetchone()
     assert row == (3, 200)  # the first one, that of all the empty ones, and one since
 
-    with snapshot(pool, OWN) as cursor:
-        postings.read(cursor, OWN, 1, ["wing"])
+    with open_session(pool, OWN, snapshot=True) as session:
+        postings.read(session, 1, ["wing"])
         with pool.connection() as other:
             other.execute("DELETE FROM lexical_tombstone")  # as nothing ever does: it is not read
-        assert postings.read(cursor, OWN, 1, ["wing"]).chunks == len(chunks)
+        assert postings.read(session, 1, ["wing"]).chunks == len(chunks)
     assert read(pool, "wing").chunks == len(chunks)
 
 
@@ -430,8 +401,8 @@ def test_a_term_is_kept_only_as_long_as_its_parts_are(
         monkeypatch.setattr(module, "CACHE", cache)
     first = read(pool, "wing").terms["wing"]
     assert read(pool, "wing").terms["wing"] is first
-    with snapshot(pool, OWN) as cursor:
-        (number,) = segment_state.state(cursor, (OWN, 1)).numbers
+    with open_session(pool, OWN, snapshot=True) as session:
+        (number,) = segment_state.state(session, 1).numbers
     cache._drop((number, "wing"))
     again = read(pool, "wing").terms["wing"]
     assert again is not first

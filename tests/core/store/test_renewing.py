@@ -15,12 +15,12 @@ from ragkit.errors import NotFoundError
 from ragkit.retrieve.words.lexical import search_words
 from ragkit.store import renewing
 from ragkit.store.history import History
-from ragkit.store.lending import connection, transaction
+from ragkit.store.lending import transaction
 from ragkit.store.postgres import PostgresStore
+from ragkit.store.session import open_session
 from ragkit.testing import new_document
 from ragkit.text.analyse import ANALYSER, FIRST_ANALYSER
 from ragkit.types import EmbeddingSpace
-from tests.core.store.test_extensions import TEXTSEARCH, stand_in
 
 SPACE = EmbeddingSpace("model", "1", 4)
 TEXTS = {"hant": "颱風後的臺灣，後勤部門。", "hans": "台风后的台湾。", "en": "The wings of 2024"}
@@ -104,16 +104,6 @@ def test_a_collection_that_names_no_analyser_has_the_first(pool: Pool) -> None:
     assert search(store, "颱風") == ["hans", "hant"]
 
 
-def test_the_index_of_an_extension_is_renewed(pool: Pool) -> None:
-    stand_in(pool, "pg_textsearch", TEXTSEARCH).delete_collection("default")
-    store = earlier(pool, lexical_index="pg_textsearch")
-    assert store.renew_words("c")
-    with transaction(pool, "default") as cursor:
-        rows = cursor.execute("SELECT words FROM lexical_text ORDER BY chunk_id").fetchall()
-    assert rows[0][0].split() == ["台风", "风后", "后的", "的台", "台湾", "后勤", "勤部", "部门"]
-    assert len(rows) == 3
-
-
 def test_words_of_a_segmenter_are_counted_anew(pool: Pool) -> None:
     pytest.importorskip("rjieba")
     store = earlier(pool, "nfkc-casefold+rjieba/1")
@@ -140,14 +130,12 @@ def test_what_was_prepared_before_is_stored_by_the_new_analyser(
 ) -> None:
     """A writer that made its terms before, and waits for the collection, makes them again."""
     store = earlier(pool)
-    with connection(pool, "default") as conn, conn.cursor() as cursor:
-        number = cursor.execute("SELECT id FROM collection").fetchone()
-        assert number is not None
-        assert renewing.renew(conn, cursor, "default", number[0])
+    with open_session(pool, "default") as session:
+        assert renewing.renew(session, session.value("SELECT id FROM collection"))
         writer = threading.Thread(target=put, args=(store, "new", "臺風"))
         writer.start()
         waiting = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'"
-        while cursor.execute(waiting).fetchone() == (0,):
+        while session.value(waiting) == 0:
             pass
     writer.join(60)
     assert search(store, "颱風") == ["hans", "hant", "new"]

@@ -1,11 +1,8 @@
 """Embedding spaces of collections in the real database: bound, filled, switched, dropped."""
 
-import shutil
 import threading
 import time
 from collections.abc import Callable, Iterator
-from importlib.resources import files
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,11 +14,10 @@ from ragkit.errors import BusyError, DatabaseError, NotFoundError, OtherModelErr
 from ragkit.settings import Settings
 from ragkit.store import spaces as store_spaces
 from ragkit.store.binding import hold
-from ragkit.store.connect import connect
 from ragkit.store.lending import transaction
-from ragkit.store.migrate import migrate
 from ragkit.store.open import Database, open_database
 from ragkit.store.postgres import PostgresStore
+from ragkit.store.session import open_session
 from ragkit.testing.corpus import new_document
 from ragkit.types import EmbeddingSpace
 
@@ -187,9 +183,9 @@ def test_a_switch_and_a_writer_keep_out_of_each_others_way(
     owner = store.collections()[0].id
     (old,) = [kept for kept in store.spaces.of("c") if kept.space == OLD]
     missing: list[int] = []
-    with transaction(database.pool, store.spaces._tenant) as writer:
-        hold(writer, store.spaces._tenant, owner, old.id, OLD)
-        writer.execute(
+    with open_session(database.pool, store.spaces._tenant) as writer:
+        hold(writer, owner, old.id, OLD)
+        writer.cursor.execute(
             "INSERT INTO chunk SELECT tenant, nextval('chunk_id'), collection_id, document_id, 9,"
             " start_char, end_char, page, headings, tokens, terms FROM chunk"
             " WHERE tenant = %s AND collection_id = %s",
@@ -274,14 +270,14 @@ def test_a_space_that_was_switched_to_is_not_dropped(
 ) -> None:
     put(store, "a", chunks=2)
     space = fill(store)
-    lock = store_spaces._lock_kept
+    lock = store_spaces._lock_space
 
     def late(*given: Any, wait: bool) -> bool:
-        monkeypatch.setattr(store_spaces, "_lock_kept", lock)
+        monkeypatch.setattr(store_spaces, "_lock_space", lock)
         assert store.spaces.switch("c", space) == 0
         return lock(*given, wait=wait)
 
-    monkeypatch.setattr(store_spaces, "_lock_kept", late)
+    monkeypatch.setattr(store_spaces, "_lock_space", late)
     with pytest.raises(BusyError, match="searched in this space"):
         store.spaces.drop("c", space)
     assert states(store) == {"old": "previous", "new": "active"}
@@ -330,35 +326,6 @@ def test_an_unknown_collection_is_named(store: PostgresStore) -> None:
     for call in (store.spaces.of, store.spaces.active, store.active_space):
         with pytest.raises(NotFoundError, match="nowhere"):
             call("nowhere")
-
-
-def test_a_database_from_before_finds_its_spaces(empty_database: str, tmp_path: Path) -> None:
-    """A collection with vectors in several spaces is searched in the one that has the most."""
-    before = tmp_path / "before"
-    before.mkdir()
-    every = sorted(Path(str(files("ragkit.store") / "migrations")).glob("*.sql"))
-    for file in every[:9]:
-        shutil.copy(file, before)
-    with connect(empty_database) as conn:
-        migrate(conn, before)
-        conn.execute(_BEFORE)
-        migrate(conn)
-        found = conn.execute(
-            "SELECT c.name, s.model FROM collection c LEFT JOIN embedding_space s"
-            " ON s.id = c.space_id ORDER BY c.name"
-        ).fetchall()
-    assert found == [("both", "second"), ("empty", None), ("one", "first")]
-    with open_database(Settings(database_url=SecretStr(empty_database))) as database:
-        store = database.store("t")
-        assert [(kept.space.model, kept.state) for kept in store.spaces.of("both")] == [
-            ("first", "building"),
-            ("second", "active"),
-        ]
-        assert store.active_space("one") == EmbeddingSpace("first", "1", 2, "q: ", "p: ")
-        with store.snapshot() as reader:
-            vector = np.array([1, 0], np.float32)
-            space = EmbeddingSpace("second", "1", 2)
-            assert len(reader.nearest("both", space, vector, 9)) == 2
 
 
 _BEFORE = b"""

@@ -101,8 +101,8 @@ def test_every_table_is_secured_or_known_to_be_of_no_tenant(
                 WHERE c.relnamespace = 'public'::regnamespace AND c.relkind IN ('r', 'p')
             """).fetchall()
         )
-        others = conn.execute("""
-            SELECT relname, relkind FROM pg_class
+        views = conn.execute("""
+            SELECT relname, relkind, reloptions FROM pg_class
             WHERE relnamespace = 'public'::regnamespace AND relkind NOT IN ('r', 'p', 'i', 'S')
         """).fetchall()
     shared = {*tenancy.SHARED, *tenancy.READ_ONLY}
@@ -110,7 +110,9 @@ def test_every_table_is_secured_or_known_to_be_of_no_tenant(
     assert {"document", "chunk", "vectors_1", "job", "access_key"} <= tables.keys() - shared
     bare = {name for name in tables.keys() - shared if tables[name] != "(t,t,ALL,{public},t,t)"}
     assert not bare, "give it a column `tenant` and call ragkit_secure_table, or see SHARED"
-    assert others == []  # a view would show its owner's rows
+    assert {name for name, _, _ in views} == set(tenancy.VIEWS)
+    # Another kind of view would show its owner's rows.
+    assert {(kind, *options) for _, kind, options in views} == {("v", "security_invoker=true")}
 
 
 def test_functions_that_look_across_tenants_are_narrow(tenanted: Tenanted) -> None:

@@ -15,9 +15,9 @@ from psycopg import Cursor, sql
 from ragkit.store import inspect
 from ragkit.store.acting import act_for
 from ragkit.store.connect import open_pool
-from ragkit.store.lending import snapshot, transaction
 from ragkit.store.open import Database, open_database
 from ragkit.store.postgres import PostgresStore
+from ragkit.store.session import open_session
 from ragkit.store.sharing import Change, Shares
 from ragkit.store.vectors import Table, find_table, nearest
 from ragkit.store.vectors.packed import packed_query, register
@@ -56,8 +56,10 @@ def test_a_small_tenant_finds_its_own_among_many(database: Database, tenanted: T
     with psycopg.connect(tenanted.admin_url) as conn:
         built = conn.execute("SELECT FROM pg_indexes WHERE indexdef LIKE '%USING hnsw%'").fetchall()
     assert len(built) == 1
-    with snapshot(database.pool, "many") as cursor:  # the policies leave the plan as it is
-        used, whole = inspect.unused_indexes(cursor, "many")
+    with open_session(
+        database.pool, "many", snapshot=True
+    ) as session:  # the policies leave the plan as it is
+        used, whole = inspect.unused_indexes(session)
     assert [name for name in used if "nearest" in name]
     assert whole == []
     for tenant, of in vectors.items():
@@ -99,10 +101,10 @@ def test_a_tenant_of_a_two_hundredth_finds_what_an_exact_search_finds(
     def recall(find: Callable[[Vectors], list[int]]) -> int:
         hits = 0
         (collection,) = database.store("share").collections()
-        named = ("share", collection.id)
+        named = (collection.id,)
         for query in asked:
-            with snapshot(database.pool, "share") as cursor:
-                compared = nearest(cursor, space, *named, query, k, exact=True)
+            with open_session(database.pool, "share", snapshot=True) as session:
+                compared = nearest(session, space, *named, query, k, exact=True)
             assert len(compared) == k
             hits += len({n for n, _ in compared} & set(find(query)))
         return hits
@@ -113,16 +115,20 @@ def test_a_tenant_of_a_two_hundredth_finds_what_an_exact_search_finds(
 
     def index_alone(query: Vectors) -> list[int]:
         """Search as pgvector does by default: the nearest of all, then the tenant's of those."""
-        with snapshot(database.pool, "share") as cursor:
-            table = indexed_table(cursor, space)
-            cursor.execute("SET LOCAL enable_seqscan = off; SET LOCAL enable_bitmapscan = off")
-            cursor.execute("SET LOCAL enable_sort = off; SET LOCAL hnsw.iterative_scan = off")
+        with open_session(database.pool, "share", snapshot=True) as session:
+            table = indexed_table(session.cursor, space)
+            session.cursor.execute(
+                "SET LOCAL enable_seqscan = off; SET LOCAL enable_bitmapscan = off"
+            )
+            session.cursor.execute(
+                "SET LOCAL enable_sort = off; SET LOCAL hnsw.iterative_scan = off"
+            )
             statement = sql.SQL(
                 "SELECT chunk_id FROM {} WHERE generation <= {} ORDER BY {} LIMIT %(k)s"
             ).format(table.identifier, table.indexed, table.order(QUERY))
-            register(cursor)
+            register(session.cursor)
             values = {"vector": packed_query(table, space.model, query), "k": k}
-            return [n for (n,) in cursor.execute(statement, values)]
+            return [n for (n,) in session.cursor.execute(statement, values)]
 
     assert recall(search) == k * queries
     assert recall(index_alone) < k * queries / 2
@@ -163,8 +169,8 @@ def mixed(database: Database, loads: list[str], *, rounds: int) -> None:
                 found = reader.nearest("c", SPACE, unit(1, 0, n, step)[0], 50)
                 hits = reader.hits([chunk for chunk, _ in found])
                 assert {hit.text[: len(tenant)] for hit in hits} == {tenant}
-            with transaction(database.pool, tenant) as cursor:
-                assert tenants(cursor, "document") == {tenant}
+            with open_session(database.pool, tenant) as session:
+                assert tenants(session.cursor, "document") == {tenant}
 
     with ThreadPoolExecutor(8) as threads:
         for done in [threads.submit(work, n) for n in range(8)]:

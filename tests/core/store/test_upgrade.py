@@ -1,4 +1,4 @@
-"""A database of every earlier schema, with rows in it, becomes equal to a fresh one.
+"""A database of the last step before schema.sql, with rows in it, becomes equal to a fresh one.
 
 What is compared is PostgreSQL's own dump: tables, columns, types, defaults, constraints, indexes,
 policies, triggers, functions and grants.
@@ -12,24 +12,30 @@ import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, Final
 
+import numpy as np
 import psycopg
 import pytest
 from psycopg import sql
+from psycopg.types.json import Jsonb
 
-import ragkit
-from ragkit.store import tenancy
+from ragkit.errors import MigrationError
+from ragkit.store import segments, tenancy
+from ragkit.store.backup import back_up, restore
 from ragkit.store.connect import connect
-from ragkit.store.migrate import last_step, migrate
+from ragkit.store.migrate import is_current, migrate
 from ragkit.store.open import prepare_database
 from ragkit.store.programs import find_programs
 from ragkit.store.vectors import ensure_space
+from ragkit.text.analyse import ANALYSER
+from ragkit.text.terms import Terms
 from ragkit.types import EmbeddingSpace
 from tests.core.store.conftest import Tenanted, new_unprepared
 
-STEPS: Final = sorted((Path(ragkit.__file__).parent / "store" / "migrations").glob("*.sql"))
-DOCUMENTED, SECURED = 12, 13  # the steps since which vectors name documents, and have policies
+PRERELEASE: Final = Path(__file__).parent / "prerelease"  # the numbered files of that time
+STEPS: Final = 19
 SPACE: Final = EmbeddingSpace("t", "t", 4, "t", "t")
 
 # The first row of a table: every number is 1, so that references between the tables hold.
@@ -58,8 +64,7 @@ EXCEPT: Final = {
     ("embedding_space", "dimension"): 4,
     ("feedback", "citations"): "[]",
     ("kept_answer", "citations"): "[]",
-    # A record of migration 1: chunk 1, once, in a chunk of one word.
-    ("lexical_posting", "data"): b"\1" + bytes(7) + b"\1\0\0\0" + b"\1\0\0\0",
+    ("lexical_segment", "ids"): b"",
 }
 _REQUIRED: Final = """
     SELECT c.relname, array_agg(a.attname::text), array_agg(format_type(a.atttypid, a.atttypmod))
@@ -77,23 +82,12 @@ _UNUSABLE: Final = """
 _VECTORS: Final = """
     CREATE TABLE vectors_1 (
         tenant text NOT NULL, chunk_id bigint NOT NULL, collection_id bigint NOT NULL,
-        {more} embedding halfvec(4) NOT NULL, PRIMARY KEY (tenant, chunk_id),
+        document_id bigint NOT NULL, generation integer NOT NULL DEFAULT 1,
+        embedding halfvec(4) NOT NULL, PRIMARY KEY (tenant, chunk_id),
         FOREIGN KEY (tenant, chunk_id) REFERENCES chunk ON DELETE CASCADE);
-"""
-_EARLIER_VECTORS: Final = (
-    _VECTORS.format(more="")
-    + """
-    CREATE INDEX vectors_1_collection ON vectors_1 (tenant, collection_id);
-    CREATE INDEX vectors_1_hnsw ON vectors_1 USING hnsw (embedding halfvec_cosine_ops);
-"""
-)
-_LATER_VECTORS: Final = (
-    _VECTORS.format(more="document_id bigint NOT NULL, generation integer NOT NULL DEFAULT 1,")
-    + """
     CREATE INDEX vectors_1_document ON vectors_1 (tenant, collection_id, document_id);
     CREATE INDEX vectors_1_generation ON vectors_1 (tenant, collection_id, generation);
 """
-)
 
 
 @pytest.fixture(scope="module")
@@ -107,36 +101,74 @@ def fresh(database_url: str) -> Iterator[dict[str, list[str]]]:
         yield schema(made)
 
 
-@pytest.mark.parametrize("step", range(1, last_step()))
-def test_a_database_of_an_earlier_step_becomes_equal_to_a_fresh_one(
-    step: int, database_url: str, fresh: dict[str, list[str]], tmp_path: Path
+def test_a_prerelease_database_becomes_equal_to_a_fresh_one(
+    database_url: str, fresh: dict[str, list[str]]
 ) -> None:
-    with earlier(database_url, step, tmp_path) as made:
+    with prerelease(database_url) as made:
         prepare_database(made.settings)
         assert differences(schema(made), fresh) == {}
 
 
-@pytest.mark.parametrize("step", range(SECURED, last_step()))
-def test_a_database_with_tenants_is_used_after_the_upgrade_without_another_command(
-    step: int,
-    database_url: str,
-    fresh: dict[str, list[str]],
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+def test_a_prerelease_database_with_tenants_is_used_without_another_command(
+    database_url: str, fresh: dict[str, list[str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Each step since the policies secures its own tables and grants their use."""
-    with earlier(database_url, step, tmp_path) as made, connect(made.owner_url) as owner:
-        shared = [name for name in tenancy.SHARED if exists(owner, name)]
+    """The upgrade secures what it makes and grants its use."""
+    with prerelease(database_url) as made, connect(made.owner_url) as owner:
         with monkeypatch.context() as patch:
-            patch.setattr(tenancy, "SHARED", tuple(shared))
+            patch.setattr(tenancy, "VIEWS", ())
             tenancy.prepare(owner, made.role, enforce=True)
-        assert len(migrate(owner)) == last_step() - step
-        changed = differences(schema(made), fresh)
-        # Rows get their numbers without a right to the sequence of an identity column.
-        assert [name for name in changed if not re.match(r"SEQUENCE \w+; Type: ACL", name)] == []
-        assert owner.execute(_UNUSABLE, (made.role,)).fetchall() == []
-        prepare_database(made.settings)
+        assert migrate(owner) == ["upgrade_from_prerelease.sql"]
+        assert is_current(owner)
         assert differences(schema(made), fresh) == {}
+        assert owner.execute(_UNUSABLE, (made.role,)).fetchall() == []
+
+
+def test_an_earlier_prerelease_database_is_refused(database_url: str) -> None:
+    with (
+        prerelease(database_url, steps=STEPS - 1) as made,
+        pytest.raises(MigrationError, match=r"only one with 0019_document_bytes\.sql"),
+    ):
+        prepare_database(made.settings)
+
+
+def test_words_of_an_extension_become_postings(database_url: str, tmp_path: Path) -> None:
+    """As a chunk's terms were stored for pg_textsearch or pg_search."""
+    terms = Terms.of([["force", "majeure", "force"], ["tax"], ["majeure"] * 300])
+    ids = np.array([4, 5, 9], np.int64)
+    with prerelease(database_url, filled=False) as made:
+        with psycopg.connect(made.admin_url, autocommit=True) as admin:
+            admin.execute("SET session_replication_role = replica")
+            admin.execute(
+                "INSERT INTO collection (tenant, name, settings) VALUES ('t', 'c', %s)",
+                (Jsonb({"lexical_index": "pg_search", "analyser": ANALYSER}),),
+            )
+            packed = segments.pack_segment(ids, terms.lengths)
+            admin.execute("INSERT INTO lexical_segment VALUES ('t', 1, 7, 3, 304, %s, %s)", packed)
+            admin.execute(
+                "INSERT INTO document (tenant, collection_id, uri, uri_key, content_hash,"
+                " fingerprint, title, language, media_type, metadata, page_starts, page_numbers,"
+                " chars, text) VALUES ('t', 1, 'u', '', '', '', '', '', '', '{}', '{}', '{}', 9,"
+                " 'some text')"
+            )
+            admin.execute(
+                "INSERT INTO chunk (tenant, id, collection_id, document_id, ordinal, start_char,"
+                " end_char, headings, tokens, terms) SELECT 't', id, 1, 1, id, 0, 9, '{}', 2, 2"
+                " FROM unnest(%s::bigint[]) AS id",
+                (ids.tolist(),),
+            )
+            for chunk, words in zip(ids.tolist(), terms, strict=True):
+                admin.execute(
+                    "INSERT INTO lexical_text VALUES ('t', 1, %s, %s)", (chunk, " ".join(words))
+                )
+        saved = back_up(made.owner_url, tmp_path / "saved")
+        assert saved.tables["lexical_text"][0] == 3
+        with new_unprepared(database_url) as target:
+            restore(target.owner_url, tmp_path / "saved")
+            with psycopg.connect(target.admin_url) as admin:
+                postings = admin.execute("SELECT term, data FROM lexical_posting ORDER BY term")
+                assert dict(postings.fetchall()) == segments.invert(terms)
+                settings = admin.execute("SELECT settings FROM collection").fetchone()
+                assert settings == ({"analyser": ANALYSER},)
 
 
 def test_the_comparison_sees_each_kind_of_difference(tenanted: Tenanted) -> None:
@@ -149,7 +181,7 @@ def test_the_comparison_sees_each_kind_of_difference(tenanted: Tenanted) -> None
         ("DROP INDEX job_open", "INDEX"),
         ("ALTER POLICY tenant ON job USING (true)", "POLICY"),
         ("ALTER TABLE job NO FORCE ROW LEVEL SECURITY", "TABLE"),
-        ("DROP TRIGGER drop_postings ON collection", "TRIGGER"),
+        ("ALTER VIEW visible_chunk RESET (security_invoker)", "VIEW"),
         ("ALTER FUNCTION ragkit_any_key() SECURITY INVOKER", "FUNCTION"),
         ("GRANT TRUNCATE ON job TO PUBLIC", "ACL"),
     ):
@@ -162,18 +194,18 @@ def test_the_comparison_sees_each_kind_of_difference(tenanted: Tenanted) -> None
 
 
 @contextmanager
-def earlier(url: str, step: int, folder: Path) -> Iterator[Tenanted]:
-    """Make a database by the migrations up to a step, with a row in each of its tables."""
-    for path in STEPS[:step]:
-        shutil.copy(path, folder)
-    with new_unprepared(url) as made:
+def prerelease(url: str, *, steps: int = STEPS, filled: bool = True) -> Iterator[Tenanted]:
+    """Make a database by the numbered files of that time, with a row in each of its tables."""
+    with new_unprepared(url) as made, TemporaryDirectory() as folder:
+        for path in sorted(PRERELEASE.glob("*.sql"))[:steps]:
+            shutil.copy(path, folder)
         with connect(made.owner_url) as owner:
-            assert len(migrate(owner, folder)) == step
-            owner.execute(_EARLIER_VECTORS if step < DOCUMENTED else _LATER_VECTORS)
-            if step >= SECURED:
-                owner.execute("SELECT ragkit_secure_table('vectors_1')")
-        with psycopg.connect(made.admin_url, autocommit=True) as admin:
-            fill(admin)
+            assert len(migrate(owner, Path(folder))) == steps
+            owner.execute(_VECTORS)
+            owner.execute("SELECT ragkit_secure_table('vectors_1')")
+        if filled:
+            with psycopg.connect(made.admin_url, autocommit=True) as admin:
+                fill(admin)
         yield made
 
 
@@ -194,10 +226,6 @@ def fill(conn: psycopg.Connection[Any]) -> None:
                 sql.SQL(", ").join(map(sql.Literal, values)),
             )
         )
-
-
-def exists(conn: psycopg.Connection[Any], table: str) -> bool:
-    return conn.execute("SELECT to_regclass(%s) IS NOT NULL", (table,)).fetchone() == (True,)
 
 
 def schema(made: Tenanted) -> dict[str, list[str]]:

@@ -20,13 +20,11 @@ from ragkit.retrieve.words.lexical import search_words
 from ragkit.store import inspect
 from ragkit.store.browse import Browser
 from ragkit.store.history import History
-from ragkit.store.lending import connection
 from ragkit.store.postgres import PostgresStore
+from ragkit.store.session import open_session
 from ragkit.store.sharing import Change, Shares
 from ragkit.store.vectors import Layout
-from ragkit.testing import FakeEmbedder, fill, new_document
 from ragkit.types import Chunk, EmbeddingSpace, NewDocument
-from tests.core.store.test_extensions import TEXTSEARCH, stand_in
 
 if TYPE_CHECKING:
     from ragkit.contracts import Reader, Vectors
@@ -173,8 +171,8 @@ def test_nothing_current_knows_of_old_versions(pool: Pool) -> None:
             assert [score for _, score in mine.best] == [score for _, score in its.best]
             assert mine.chunks == its.chunks == 2
         assert len(reader.nearest("c", SPACE, QUERY, 9)) == 2
-    with connection(pool, "default") as conn, conn.cursor() as cursor:
-        assert set(inspect.orphans(cursor, "default").values()) == {0}
+    with open_session(pool, "default") as session:
+        assert set(inspect.orphans(session).values()) == {0}
     with pytest.raises(NotFoundError):
         store.documents("\x011")
 
@@ -287,8 +285,8 @@ def test_versions_of_writers_beside_each_other_do_not_overlap(pool: Pool) -> Non
     assert [one.to for one in found[1:]] == [one.since for one in found[:-1]]
     with store.as_of(found[9].since).snapshot() as reader:
         assert len(reader.nearest("c", SPACE, QUERY, 9)) == 1
-    with connection(pool, "default") as conn, conn.cursor() as cursor:
-        assert set(inspect.orphans(cursor, "default").values()) == {0}
+    with open_session(pool, "default") as session:
+        assert set(inspect.orphans(session).values()) == {0}
 
 
 def test_old_versions_of_another_model_are_found_by_words_alone(pool: Pool) -> None:
@@ -314,8 +312,8 @@ def test_old_versions_of_another_model_are_found_by_words_alone(pool: Pool) -> N
 
 
 def lacking(pool: Pool) -> int:
-    with connection(pool, "default") as conn, conn.cursor() as cursor:
-        return inspect.orphans(cursor, "default")["chunks without a vector"]
+    with open_session(pool, "default") as session:
+        return inspect.orphans(session)["chunks without a vector"]
 
 
 def test_an_index_holds_what_is_current_and_old_versions_are_compared(pool: Pool) -> None:
@@ -339,21 +337,3 @@ def test_an_index_holds_what_is_current_and_old_versions_are_compared(pool: Pool
             assert len(near) == 120
             assert {hit.version for hit in reader.hits([chunk for chunk, _ in near])} == {2}
         store.finish_load("c", SPACE)
-
-
-def test_words_that_an_extension_indexes_have_no_old_versions(pool: Pool) -> None:
-    stand_in(pool, "pg_textsearch", TEXTSEARCH)
-    store = PostgresStore(pool, keep_versions=5, lexical_index="pg_textsearch")
-    (number,) = (one.id for one in store.documents("default") if one.uri == "d0")
-    moment, embedder = now(pool), FakeEmbedder()
-    fill(store, embedder, [new_document("d0", "no such clause")])
-    with store.snapshot() as reader:
-        assert not search_words(reader, "default", "majeure force", 5).best[1:]
-    with store.as_of(moment).snapshot() as reader:
-        near = reader.nearest("default", embedder.space, embedder.embed_query("clause"), 9)
-        assert "The force majeure clause" in {hit.text for hit in reader.hits([c for c, _ in near])}
-        with pytest.raises(UsageError, match="--mode dense"):
-            search_words(reader, "default", "majeure", 5)
-    History(pool, "default").restore(number, 1)
-    with store.snapshot() as reader:
-        assert len(search_words(reader, "default", "majeure force", 5).best) == 2

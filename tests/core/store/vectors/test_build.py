@@ -6,9 +6,7 @@ import logging
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from importlib.resources import files
 from itertools import count
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,11 +14,10 @@ import pytest
 from psycopg import sql
 
 from ragkit.store import vectors
-from ragkit.store.connect import connect
-from ragkit.store.lending import connection, snapshot
-from ragkit.store.migrate import migrate
+from ragkit.store.lending import connection
 from ragkit.store.open import Database
 from ragkit.store.postgres import PostgresStore
+from ragkit.store.session import open_session
 from ragkit.store.vectors import BuildProgress, Layout, Table, build, build_index, progress
 from ragkit.store.vectors.packed import packed_query
 from ragkit.store.vectors.plan import COMPARE, Plan
@@ -60,8 +57,8 @@ class Case:
         return self.store.put_document(self.name, document(uri, len(rows)), self.space, rows).id
 
     def table(self) -> Table:
-        with snapshot(self.pool, "default") as cursor:
-            found = vectors.find_table(cursor, self.space)
+        with open_session(self.pool, "default", snapshot=True) as session:
+            found = vectors.find_table(session.cursor, self.space)
             assert found is not None
             return found
 
@@ -72,12 +69,12 @@ class Case:
 
     def both(self, query: Vectors, k: int = 10) -> tuple[list[int], list[int]]:
         """Search by the index and exactly, in one snapshot."""
-        with snapshot(self.pool, "default") as cursor:
-            table = vectors.find_table(cursor, self.space)
+        with open_session(self.pool, "default", snapshot=True) as session:
+            table = vectors.find_table(session.cursor, self.space)
             assert table is not None
             packed = packed_query(table, self.name, query)
             found = [
-                search(cursor, table, "default", self.owner, packed, k, None, plan)
+                search(session, table, self.owner, packed, k, None, plan)
                 for plan in (WALK, COMPARE)
             ]
         walked, compared = ([chunk for chunk, _ in rows] for rows in found)
@@ -275,65 +272,7 @@ def test_a_small_collection_gets_no_index_by_itself(pool: Pool) -> None:
     store.create_collection("small")
     store.put_document("small", document("u", 500), space, clustered(500, 48))
     store.finish_load("small", space)
-    with snapshot(pool, "default") as cursor:
-        table = vectors.find_table(cursor, space)
+    with open_session(pool, "default", snapshot=True) as session:
+        table = vectors.find_table(session.cursor, space)
     assert table is not None
     assert table.indexed == 0
-
-
-def test_vectors_of_an_older_ragkit_are_kept_and_indexed_again(
-    empty_database: str, tmp_path: Path
-) -> None:
-    """The table as migrations 1 to 11 knew it, with an index over all of it."""
-    steps = files("ragkit.store") / "migrations"
-    for step in steps.iterdir():
-        if step.name < "0012":
-            (tmp_path / step.name).write_bytes(step.read_bytes())
-    rows = clustered(30, 8)
-    with connect(empty_database) as conn:
-        migrate(conn, tmp_path)
-        conn.execute(_OLD)
-        for n, row in enumerate(rows, 1):
-            conn.execute(
-                "INSERT INTO chunk (tenant, id, collection_id, document_id, ordinal, start_char,"
-                " end_char, headings, tokens, terms) VALUES ('t', %s, 1, 1, %s, 0, 1, '{}', 1, 1)",
-                (n, n),
-            )
-            conn.execute(
-                "INSERT INTO vectors_1 VALUES ('t', %s, 1, %s::halfvec)", (n, str(row.tolist()))
-            )
-        migrate(conn)
-        space = EmbeddingSpace("old", "1", 8, "q: ", "p: ")
-        with conn.cursor() as cursor:
-            found = vectors.nearest(cursor, space, "t", 1, rows[4], 3)
-            assert found[0][0] == 5
-            table = vectors.find_table(cursor, space)
-        assert table == Table(1, 8, Layout())
-        assert build_index(conn, space)
-        indexes = "SELECT indexname FROM pg_indexes WHERE tablename = 'vectors_1' ORDER BY 1"
-        assert [name for (name,) in conn.execute(indexes)] == [
-            "vectors_1_document",
-            "vectors_1_generation",
-            "vectors_1_nearest_1",
-            "vectors_1_pkey",
-        ]
-
-
-_OLD = """
-    INSERT INTO collection (tenant, name) VALUES ('t', 'c');
-    INSERT INTO document (tenant, collection_id, uri, uri_key, content_hash, fingerprint, title,
-        language, media_type, metadata, page_starts, page_numbers, chars, text)
-    VALUES ('t', 1, 'u', 'u', '1', 'f', '', '', '', '{}', '{}', '{}', 1, 'x');
-    INSERT INTO embedding_space (model, revision, dimension, query_prefix, passage_prefix)
-    VALUES ('old', '1', 8, 'q: ', 'p: ');
-    CREATE TABLE vectors_1 (
-        tenant        text       NOT NULL,
-        chunk_id      bigint     NOT NULL,
-        collection_id bigint     NOT NULL,
-        embedding     halfvec(8) NOT NULL,
-        PRIMARY KEY (tenant, chunk_id),
-        FOREIGN KEY (tenant, chunk_id) REFERENCES chunk ON DELETE CASCADE
-    );
-    CREATE INDEX vectors_1_collection ON vectors_1 (tenant, collection_id);
-    CREATE INDEX vectors_1_hnsw ON vectors_1 USING hnsw (embedding halfvec_cosine_ops);
-"""

@@ -11,8 +11,8 @@ from psycopg import sql
 
 from ragkit.errors import UsageError
 from ragkit.store import vectors
-from ragkit.store.lending import snapshot
 from ragkit.store.postgres import PostgresStore
+from ragkit.store.session import open_session
 from ragkit.store.vectors import Layout, build_index
 from ragkit.store.vectors.layout import Table
 from ragkit.store.vectors.packed import packed_query, register
@@ -71,12 +71,12 @@ def test_every_layout_is_indexed_and_finds_the_true_rows(
     stored = store.put_document(name, document("u", ROWS), space, rows)
     store.finish_load(name, space)
     half = rows if layout.type == "vector" else halved(rows)
-    with snapshot(pool, "default") as cursor:
-        first = cursor.execute(
+    with open_session(pool, "default", snapshot=True) as session:
+        first = session.cursor.execute(
             "SELECT min(id), min(collection_id) FROM chunk WHERE document_id = %s", (stored.id,)
         ).fetchone()
         assert first is not None
-        table = vectors.find_table(cursor, space)
+        table = vectors.find_table(session.cursor, space)
         assert table is not None
         assert (table.indexed, table.rows, table.form, table.layout) == (1, ROWS, form, layout)
         agreed = 0
@@ -84,7 +84,7 @@ def test_every_layout_is_indexed_and_finds_the_true_rows(
         probes = Plan(walked, ef_search=max(walked, 40))
         for query in rows[:20]:
             packed = packed_query(table, name, query)
-            found = search(cursor, table, "default", first[1], packed, 10, None, probes)
+            found = search(session, table, first[1], packed, 10, None, probes)
             exact = nearest_of(query, half, range(ROWS), 10)
             agreed += len({chunk - first[0] for chunk, _ in found} & set(exact))
             cosine = float(half[exact[0]] @ query)
@@ -94,12 +94,12 @@ def test_every_layout_is_indexed_and_finds_the_true_rows(
 
 
 def _assert_walks(pool: Pool, table: Table, packed: object) -> None:
-    with snapshot(pool, "default") as cursor:
-        register(cursor)
-        prepare_walk(cursor, table, Plan(10, 40))
+    with open_session(pool, "default", snapshot=True) as session:
+        register(session.cursor)
+        prepare_walk(session, table, Plan(10, 40))
         values = {"vector": packed, "tenant": "default", "collection": 1, "k": 10}
         values |= {"walked": 10, "enough": None}
-        lines = cursor.execute(sql.SQL("EXPLAIN ") + walking(table), values).fetchall()
+        lines = session.cursor.execute(sql.SQL("EXPLAIN ") + walking(table), values).fetchall()
     assert any(f"Index Scan using {table.name}_nearest_1" in line for (line,) in lines)
 
 

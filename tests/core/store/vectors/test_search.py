@@ -13,8 +13,8 @@ from psycopg import sql
 from ragkit.errors import UsageError
 from ragkit.filters import parse
 from ragkit.store import inspect, vectors
-from ragkit.store.lending import snapshot
 from ragkit.store.postgres import PostgresStore
+from ragkit.store.session import open_session
 from ragkit.store.vectors.packed import packed_query, register
 from ragkit.store.vectors.plan import Plan
 from ragkit.store.vectors.search import choose, prepare_walk, search, walking
@@ -121,17 +121,17 @@ def test_a_large_collection_is_searched_by_its_index_and_a_small_one_exactly(
     filled: Filled,
 ) -> None:
     owners = {collection.name: collection.id for collection in filled.store.collections()}
-    with snapshot(filled.pool, "default") as cursor:
-        place = vectors.locate(cursor, SPACE, "default", 1)
+    with open_session(filled.pool, "default", snapshot=True) as session:
+        place = vectors.locate(session, SPACE, 1)
         assert place is not None
         table = place.table
         assert table.indexed
-        assert choose(cursor, place, "default", owners["c"], 10).walks
-        small = vectors.locate(cursor, SPACE, "default", owners["small"])
+        assert choose(session, place, owners["c"], 10).walks
+        small = vectors.locate(session, SPACE, owners["small"])
         assert small is not None
         assert small.rows == 20
-        assert not choose(cursor, small, "default", owners["small"], 10).walks
-        used, findings = inspect.unused_indexes(cursor, "default")
+        assert not choose(session, small, owners["small"], 10).walks
+        used, findings = inspect.unused_indexes(session)
         assert "vectors_1_nearest_1" in used
         assert findings == []
     with filled.store.snapshot() as reader:
@@ -144,10 +144,10 @@ def test_a_filter_is_routed_by_about_how_much_it_leaves(
 ) -> None:
     where = restriction(parse({"lt": {"random": f"{below:03}"}}))
     assert where is not None
-    with snapshot(filled.pool, "default") as cursor:
-        place = vectors.locate(cursor, SPACE, "default", 1)
+    with open_session(filled.pool, "default", snapshot=True) as session:
+        place = vectors.locate(session, SPACE, 1)
         assert place is not None
-        plan = choose(cursor, place, "default", 1, 10, where)
+        plan = choose(session, place, 1, 10, where)
         assert plan.walks == walks
 
 
@@ -183,10 +183,10 @@ def test_any_filter_gets_k_rows_when_k_exist(filled: Filled) -> None:
         where = parse({"and": bounds})
         among = restriction(where)
         assert among is not None
-        with snapshot(filled.pool, "default") as cursor:
-            place = vectors.locate(cursor, SPACE, "default", 1)
+        with open_session(filled.pool, "default", snapshot=True) as session:
+            place = vectors.locate(session, SPACE, 1)
             assert place is not None
-            walked += choose(cursor, place, "default", 1, k, among).walks
+            walked += choose(session, place, 1, k, among).walks
         with filled.store.snapshot() as reader:
             found = [
                 chunk - filled.first for chunk, _ in reader.nearest("c", SPACE, query, k, where)
@@ -200,11 +200,11 @@ def test_a_walk_judges_no_more_rows_when_enough_passed(filled: Filled) -> None:
     """Every document passes: of 200 rows that it may take, it takes the 23 that are enough."""
     where = restriction(parse({"gte": {"random": "000"}}))
     assert where is not None
-    with snapshot(filled.pool, "default") as cursor:
-        table = vectors.find_table(cursor, SPACE)
+    with open_session(filled.pool, "default", snapshot=True) as session:
+        table = vectors.find_table(session.cursor, SPACE)
         assert table is not None
-        prepare_walk(cursor, table, Plan(200, 100, 23))
-        register(cursor)
+        prepare_walk(session, table, Plan(200, 100, 23))
+        register(session.cursor)
         values = {
             "vector": packed_query(table, "model", filled.queries[0]),
             "tenant": "default",
@@ -214,7 +214,7 @@ def test_a_walk_judges_no_more_rows_when_enough_passed(filled: Filled) -> None:
             "enough": 23,
         }
         statement = sql.SQL("EXPLAIN (ANALYZE, FORMAT JSON) ") + walking(table, where)
-        row = cursor.execute(statement, {**where.values, **values}).fetchone()
+        row = session.cursor.execute(statement, {**where.values, **values}).fetchone()
     assert row is not None
     nodes = [node for node in _nodes(row[0][0]["Plan"]) if "Index Name" in node]
     judged = [node["Actual Loops"] for node in nodes if node["Index Name"] == "document_pkey"]
@@ -228,32 +228,32 @@ def _nodes(plan: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def test_what_a_walk_sets_for_the_planner_ends_with_it(filled: Filled) -> None:
-    with snapshot(filled.pool, "default") as cursor:
-        place = vectors.locate(cursor, SPACE, "default", 1)
+    with open_session(filled.pool, "default", snapshot=True) as session:
+        place = vectors.locate(session, SPACE, 1)
         assert place is not None
         query = packed_query(place.table, "model", filled.queries[0])
-        plan = choose(cursor, place, "default", 1, 10)
+        plan = choose(session, place, 1, 10)
         assert plan.walks
-        found = search(cursor, place.table, "default", 1, query, 10, None, plan)
+        found = search(session, place.table, 1, query, 10, None, plan)
         assert len(found) == 10
-        assert cursor.execute("SHOW enable_sort").fetchone() == ("on",)
+        assert session.cursor.execute("SHOW enable_sort").fetchone() == ("on",)
 
 
 def test_the_plan_with_a_filter_walks_the_index_and_looks_documents_up(filled: Filled) -> None:
     where = restriction(parse({"lt": {"random": "500"}}))
     assert where is not None
-    with snapshot(filled.pool, "default") as cursor:
-        place = vectors.locate(cursor, SPACE, "default", 1)
+    with open_session(filled.pool, "default", snapshot=True) as session:
+        place = vectors.locate(session, SPACE, 1)
         assert place is not None
         table = place.table
-        plan = choose(cursor, place, "default", 1, 10, where)
+        plan = choose(session, place, 1, 10, where)
         query = packed_query(table, "model", filled.queries[0])
-        register(cursor)
-        prepare_walk(cursor, table, plan)
+        register(session.cursor)
+        prepare_walk(session, table, plan)
         values = {"vector": query, "tenant": "default", "collection": 1, "k": 10}
         values |= {"walked": plan.walked, "enough": plan.enough}
         statement = sql.SQL("EXPLAIN ") + walking(table, where)
-        lines = [row[0] for row in cursor.execute(statement, {**where.values, **values})]
+        lines = [row[0] for row in session.cursor.execute(statement, {**where.values, **values})]
     assert any("Index Scan using vectors_1_nearest_1" in line for line in lines)
     assert any("document_pkey" in line for line in lines)
 

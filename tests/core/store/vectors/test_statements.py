@@ -14,9 +14,10 @@ from ragkit.errors import NotFoundError, UsageError
 from ragkit.filters import parse
 from ragkit.store import vectors
 from ragkit.store.connect import open_pool
-from ragkit.store.lending import lent, snapshot
+from ragkit.store.lending import lent
 from ragkit.store.postgres import PostgresStore
 from ragkit.store.reader import PostgresReader
+from ragkit.store.session import open_session
 from ragkit.store.vectors import Place
 from ragkit.store.vectors.estimate import REMEMBERED_S
 from ragkit.store.vectors.packed import packed_query, register
@@ -107,13 +108,13 @@ def searched(
     where = parse({"eq": {"part": "1"}})
     with store.snapshot() as reader:
         found = reader.nearest("plain", space, vector, 10, where)
-    with snapshot(pool, "default") as cursor:
-        looked_up = vectors.look_up(cursor, space, "default", "plain", None)
+    with open_session(pool, "default", snapshot=True) as session:
+        looked_up = vectors.look_up(session, space, "plain")
         assert looked_up is not None
         place, among = looked_up.place, restriction(where)
         assert place is not None
         assert among is not None
-        register(cursor)
+        register(session.cursor)
         values = {
             **among.values,
             "vector": packed_query(place.table, "other", vector),
@@ -124,7 +125,7 @@ def searched(
         statement = sql.SQL("EXPLAIN (FORMAT JSON) ") + comparing(
             place.table, among, place.analysed
         )
-        row = cursor.execute(statement, values).fetchone()
+        row = session.cursor.execute(statement, values).fetchone()
         assert row is not None
         return place, list(below(row[0][0]["Plan"])), found
 
@@ -169,21 +170,21 @@ def test_a_search_that_needs_more_effort_sets_it_for_itself(pool: Pool, rows: Ve
     store = PostgresStore(pool, layout=vectors.Layout(index="hnsw"))
     store.finish_load("c", SPACE)
     shown = "SELECT current_setting('hnsw.ef_search')::int, current_setting('enable_sort')"
-    with snapshot(pool, "default") as cursor:
-        reader = PostgresReader(cursor, "default")
+    with open_session(pool, "default", snapshot=True) as session:
+        reader = PostgresReader(session)
         first = reader.nearest("c", SPACE, rows[100], 10)
-        assert cursor.execute(shown).fetchone() == (100, "on")
+        assert session.cursor.execute(shown).fetchone() == (100, "on")
         assert len(reader.nearest("c", SPACE, rows[100], 100)) == 100
-        assert cursor.execute(shown).fetchone() == (200, "on")
-        cursor.execute("SET LOCAL hnsw.ef_search = 1")  # as if by somebody else
+        assert session.cursor.execute(shown).fetchone() == (200, "on")
+        session.cursor.execute("SET LOCAL hnsw.ef_search = 1")  # as if by somebody else
         assert reader.nearest("c", SPACE, rows[100], 10) == first
-        assert cursor.execute(shown).fetchone() == (100, "on")
-        cursor.execute("SET LOCAL hnsw.iterative_scan = off")
+        assert session.cursor.execute(shown).fetchone() == (100, "on")
+        session.cursor.execute("SET LOCAL hnsw.iterative_scan = off")
         assert reader.nearest("c", SPACE, rows[100], 10) == first
-        iterative = cursor.execute("SHOW hnsw.iterative_scan").fetchone()
+        iterative = session.cursor.execute("SHOW hnsw.iterative_scan").fetchone()
         assert iterative == ("relaxed_order",)
-    with snapshot(pool, "default") as cursor:
-        assert cursor.execute(shown).fetchone() == (100, "on")
+    with open_session(pool, "default", snapshot=True) as session:
+        assert session.cursor.execute(shown).fetchone() == (100, "on")
 
 
 def test_what_a_filter_leaves_is_estimated_once_for_a_while(
@@ -218,12 +219,12 @@ def test_what_a_filter_leaves_is_estimated_once_for_a_while(
 def test_the_planner_walks_by_itself_where_nothing_is_set(pool: Pool, rows: Vectors) -> None:
     """At the most rows that are asked of it so, with pages as dear as PostgreSQL takes them."""
     PostgresStore(pool, layout=vectors.Layout(index="hnsw")).finish_load("c", SPACE)
-    with snapshot(pool, "default") as cursor:
-        place = vectors.locate(cursor, SPACE, "default", 1)
+    with open_session(pool, "default", snapshot=True) as session:
+        place = vectors.locate(session, SPACE, 1)
         assert place is not None
         assert place.table.rows >= SURE_ROWS - PER_DOCUMENT
-        cursor.execute("SET LOCAL random_page_cost = 4")
-        register(cursor)
+        session.cursor.execute("SET LOCAL random_page_cost = 4")
+        register(session.cursor)
         values = {
             "vector": packed_query(place.table, "model", rows[0]),
             "tenant": "default",
@@ -232,10 +233,10 @@ def test_the_planner_walks_by_itself_where_nothing_is_set(pool: Pool, rows: Vect
             "enough": None,
             "walked": place.table.rows // SURE_SHARE,
         }
-        for where in (None, restriction(parse({"eq": {"part": "1"}}), ("user:a",))):
+        for where in (None, restriction(parse({"eq": {"part": "1"}}))):
             statement = sql.SQL("EXPLAIN (FORMAT JSON) ") + walking(place.table, where)
             own = {} if where is None else {**where.values, "enough": 23}
-            row = cursor.execute(statement, {**values, **own}).fetchone()
+            row = session.cursor.execute(statement, {**values, **own}).fetchone()
             assert row is not None
             scans = [node for node in below(row[0][0]["Plan"]) if node["Node Type"] == "Index Scan"]
             assert "vectors_1_nearest" in scans[0]["Index Name"]
@@ -299,8 +300,8 @@ def test_a_snapshot_outlives_its_connections(pool: Pool) -> None:
         url = f"{conn.info.dsn} dbname={conn.info.dbname}"
     mine = open_pool(url, max_size=2)
     try:
-        with snapshot(mine, "t") as cursor:
-            told = cursor.execute(
+        with open_session(mine, "t", snapshot=True) as session:
+            told = session.cursor.execute(
                 "SELECT pg_backend_pid(), current_setting('ragkit.tenant'),"
                 " current_setting('transaction_isolation')"
             ).fetchone()
@@ -308,10 +309,10 @@ def test_a_snapshot_outlives_its_connections(pool: Pool) -> None:
         assert told[1:] == ("t", "repeatable read")
         with psycopg.connect(url) as other:
             other.execute("SELECT pg_terminate_backend(%s, 5000)", (told[0],))
-        with snapshot(mine, "t") as cursor:
-            again = cursor.execute("SELECT pg_backend_pid()").fetchone()
+        with open_session(mine, "t", snapshot=True) as session:
+            again = session.cursor.execute("SELECT pg_backend_pid()").fetchone()
         assert again != (told[0],)
-        with pytest.raises(UsageError, match="holds a NUL"), snapshot(mine, "a\0b"):
+        with pytest.raises(UsageError, match="holds a NUL"), open_session(mine, "a\0b"):
             pass
         with lent(mine) as conn:  # and left nothing begun
             assert conn.info.transaction_status == psycopg.pq.TransactionStatus.IDLE

@@ -1,0 +1,180 @@
+"""Every statement that reads documents or chunks reads the views that hold who may read them."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+import pytest
+from psycopg import Connection
+from psycopg.sql import SQL, Identifier
+from psycopg_pool import ConnectionPool
+
+import ragkit
+from ragkit.store.postgres import PostgresStore
+from ragkit.store.session import open_session
+from ragkit.store.sharing import Change, Shares
+from tests.core.store.test_postgres import SPACE, document, random_vectors
+
+Pool = ConnectionPool[Connection[tuple[object, ...]]]
+
+ROOT: Final = Path(ragkit.__file__).parents[1]
+PACKAGES: Final = ("ragkit", "ingest/ragkit_ingest", "serve", "eval/ragkit_eval")
+_READS: Final = re.compile(r"\b(?:FROM|JOIN|USING)\s+(?:document|chunk)\b")
+
+COUNTED = "counts rows of a collection in which nothing is limited"
+JOB = "the job ledger: it decides by the principals of an upload's sender"
+LOCKED = "moves or deletes rows of documents that the session has locked or stored itself"
+OPERATOR = "an operator's: it examines, embeds or indexes every chunk of a collection"
+RULE = "decides whether anything is limited or hidden, which the view cannot tell"
+OF_VISIBLE = "rows of documents that the same statement takes from a view"
+SENDER = "an upload's: it is decided for the file's sender, not for the session"
+
+# Statements that read the tables themselves, by file and name, each with its reason.
+ALLOWED: Final = {
+    "access COUNTS": COUNTED,
+    "access _HIDDEN_CHUNKS": RULE,
+    "access _LIMITED": RULE,
+    "as_of _HIDDEN": OF_VISIBLE,
+    "as_of _MATCHING": OF_VISIBLE,
+    "as_of _MISSING": OF_VISIBLE,
+    "backup _SAMPLE": OPERATOR,
+    "binding _ACTIVE": "tells whether a collection has any passage",
+    "browse _DOCUMENTS": OF_VISIBLE,
+    "chunks _DELETE": LOCKED,
+    "copies _ALIKE": "selects documents that all who read the collection read",
+    "copies _ALIKE_READ": "selects documents that all who read the collection read",
+    "copies _BOTH": "compares the sharing of two documents, and shows none",
+    "copies _CONCERNED": LOCKED,
+    "copies _DROP_STALE": LOCKED,
+    "copies _FIND": LOCKED,
+    "copies _HANDED_OVER": SENDER,
+    "copies _HAS_DOCUMENT": LOCKED,
+    "copies _HEIR": LOCKED,
+    "copies _HOLDERS": "selects documents that all who read the collection read",
+    "copies _SOURCE": LOCKED,
+    "documents _DOCUMENTS": OF_VISIBLE,
+    "documents _IS_USED": "tells whether a collection is empty, before it is deleted",
+    "documents delete_document": LOCKED,
+    "file_list _FILES": OF_VISIBLE,
+    "gaps _BATCH": OPERATOR,
+    "gaps _COUNT": OPERATOR,
+    "gaps _COUNT_ALL": OPERATOR,
+    "gaps _SAMPLE": OPERATOR,
+    "gaps _STILL": OPERATOR,
+    "holding _DROP_SOURCES": JOB,
+    "inspect _HALF_EMPTY": OPERATOR,
+    "inspect _LARGEST": OPERATOR,
+    "inspect _OUT_OF_TEXT": OPERATOR,
+    "inspect _TRUNCATED": OPERATOR,
+    "inspect _UNCOUNTED": OPERATOR,
+    "inspect _without_vector": OPERATOR,
+    "metadata _ADD_VALUES": LOCKED,
+    "naming _ENDING": OF_VISIBLE,
+    "neighbours _AROUND": OF_VISIBLE,
+    "originals _FIND": JOB,
+    "postings _BURY": LOCKED,
+    "renewing _TEXTS": OPERATOR,
+    "sent _HIDDEN": SENDER,
+    "sent _SAME": SENDER,
+    "sources _OF_DOCUMENT": JOB,
+    "sources _PLACE": JOB,
+    "sources _TAKEN": JOB,
+    "upload_worker _REPLACED": JOB,
+    "uploads VISIBLE": JOB,
+    "vectors.estimate _SAMPLE": "judges hidden documents too, and counts only visible ones",
+    "vectors.rows _DOCUMENTS": LOCKED,
+    "vectors.spaces _LOOK_UP": RULE,
+    "versions _BEYOND": LOCKED,
+    "versions _COPY_CHUNKS": LOCKED,
+    "versions _DELETE": LOCKED,
+    "versions _FIND": LOCKED,
+    "versions _JUST_KEPT": LOCKED,
+    "versions _KEEP": SENDER,
+    "versions _MOVE_CHUNKS": LOCKED,
+    "versions _RESTORE": LOCKED,
+    "versions _SOURCE": LOCKED,
+    "versions _TEXTS": LOCKED,
+    "versions _WITHOUT_VECTOR": LOCKED,
+    "where _ALLOWED": OF_VISIBLE,
+    "where _MATCHING": OF_VISIBLE,
+}
+
+
+def statements() -> Iterator[tuple[str, str]]:
+    """Yield each constant and function that holds SQL, by file and name, with its texts."""
+    for package in PACKAGES:
+        for path in sorted((ROOT / package).rglob("*.py")):
+            module = path.relative_to(ROOT / package).with_suffix("")
+            name = ".".join(module.parts).removeprefix("store.")
+            yield from ((f"{name} {of}", text) for of, text in named_texts(path.read_text()))
+
+
+def named_texts(source: str) -> Iterator[tuple[str, str]]:
+    """Yield the texts of each top-level assignment, function and class of a module, by name."""
+    for node in ast.parse(source).body:
+        name = getattr(node, "name", None)
+        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
+            name = node.targets[0].id
+        elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
+            name = node.target.id
+        if name is not None:
+            parts = (part.value for part in ast.walk(node) if isinstance(part, ast.Constant))
+            yield name, "\n".join(part for part in parts if isinstance(part, str))
+
+
+def reading(texts: Iterator[tuple[str, str]]) -> set[str]:
+    """Name those that read the table of documents or chunks itself."""
+    return {name for name, text in texts if _READS.search(text)}
+
+
+def test_statements_read_the_views_or_are_listed_with_a_reason() -> None:
+    assert reading(statements()) == set(ALLOWED)
+
+
+def test_a_new_statement_on_the_tables_is_noticed() -> None:
+    source = """
+_TITLES = f"SELECT title FROM document WHERE tenant = %(tenant)s AND {_X}"
+_SEEN = "SELECT title FROM visible_document WHERE tenant = %(tenant)s"
+def texts(session):
+    return session.execute("SELECT c.id FROM source s JOIN chunk c ON true")
+"""
+    assert reading(named_texts(source)) == {"_TITLES", "texts"}
+
+
+@pytest.mark.parametrize("readers", [None, ("user:ada",), ("user:eve", "group:x"), ()])
+def test_the_views_show_what_the_session_may_read(
+    pool: Pool, readers: tuple[str, ...] | None
+) -> None:
+    store = PostgresStore(pool)
+    store.create_collection("c")
+    put = store.put_document
+    numbers = {
+        name: put("c", document(name, "text"), SPACE, random_vectors(1)).id
+        for name in ("open", "adas", "eves", "owners")
+    }
+    shares = Shares(pool, "default")
+    shares.document(numbers["adas"], Change(readers=("user:ada",)))
+    shares.document(numbers["eves"], Change(readers=("group:x",), owner="user:owner"))
+    shares.document(numbers["owners"], Change(readers=(), owner="user:eve"))
+    expected: dict[tuple[str, ...] | None, set[str]] = {
+        None: {"open", "adas", "eves", "owners"},
+        ("user:ada",): {"open", "adas"},
+        ("user:eve", "group:x"): {"open", "eves", "owners"},
+        (): {"open"},
+    }
+    for view in ("visible_document", "visible_chunk"):
+        with open_session(pool, "default", readers) as session:
+            rows = session.execute(SQL("SELECT uri FROM {}").format(Identifier(view))).fetchall()
+            assert {uri for (uri,) in rows} == expected[readers]
+    shares.collection("c", Change(readers=("user:nobody",)))
+    with open_session(pool, "default", readers) as session:
+        count = session.value("SELECT count(*) FROM visible_chunk")
+        assert count == (4 if readers is None else 0)
+        assert session.value("SELECT count(*) FROM visible_collection") == count // 4
+    with pool.connection() as conn:  # without a session nothing is shown
+        row = conn.execute("SELECT count(*) FROM visible_document").fetchone()
+        assert row == (0,)
