@@ -20,6 +20,7 @@ from ragkit.store.access import listed
 from ragkit.store.claims import FREE, Job, claim, free_jobs, job_of, quarantine
 from ragkit.store.documents import uri_key
 from ragkit.store.sent import own_key
+from ragkit.store.session import Session
 
 if TYPE_CHECKING:
     from psycopg import Cursor
@@ -295,7 +296,7 @@ class Worker:
 
     def _drop_upload(self, cursor: Cursor[Any], job: Job) -> None:
         if job.upload is not None:
-            documents.drop_source(cursor, self.tenant, job.upload.source)
+            documents.drop_source(Session(cursor, self.tenant, None), job.upload.source)
 
     @contextmanager
     def _begun(self) -> Iterator[Cursor[Any]]:

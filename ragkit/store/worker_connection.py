@@ -31,8 +31,8 @@ class WorkerConnection:
 
     @contextmanager
     def begun(self, tenant: str) -> Iterator[Cursor[Any]]:
-        """Lend a cursor in a transaction for a tenant."""
-        with self._lock, begun(self._conn, tenant) as cursor:
+        """Lend a cursor in a transaction for a tenant; a worker sees all of its documents."""
+        with self._lock, begun(self._conn, tenant, None) as cursor:
             yield cursor
 
     def give_back(self, workers: Sequence[int]) -> None:

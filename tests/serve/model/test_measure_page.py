@@ -5,6 +5,7 @@ import re
 from pathlib import Path
 
 import pytest
+from pydantic import SecretStr
 
 from ragkit import Settings
 from ragkit.contracts import Embedder
@@ -25,7 +26,7 @@ def test_the_example_writes_a_line_for_each_question(
     (example,) = re.findall(r"```python\n(.*?)```", PAGE.read_text("utf-8"), re.DOTALL)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("RAGKIT_DATABASE_URL", fresh_database)
-    with open_database(Settings(database_url=fresh_database)) as database:
+    with open_database(Settings(database_url=SecretStr(fresh_database))) as database:
         fill(database.store("default"), loaded_embedder, CORPUS, collection="contracts")
     Path("questions.txt").write_text("\n".join(QUESTIONS) + "\n", encoding="utf-8")
     exec(compile(example, str(PAGE), "exec"), {})  # noqa: S102  an example of our own page
