@@ -9,7 +9,7 @@ from benchmarks.data import (
     knowledge_base,
 )
 from ragkit import Answer, KnowledgeBase
-from ragkit.calibrate import Labelled, fit
+from ragkit.upkeep.calibrate import Labelled, fit
 from ragkit_eval.sets import LabelledSet, Question
 
 FOREIGN = 225  # questions about other documents, asked of a set

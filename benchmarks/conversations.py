@@ -14,9 +14,9 @@ from pathlib import Path
 from benchmarks.data import ROOT, clapnq_answerable, clapnq_unanswerable, cmrc, knowledge_base
 from benchmarks.homes import home, once
 from ragkit import Answer, KnowledgeBase, Settings
-from ragkit.answer.templates import Templates
 from ragkit.conversation import Conversation
 from ragkit.conversation.follow_up import stream
+from ragkit.prompts.templates import Templates
 from ragkit.types import Turn
 from ragkit_eval.sets import LabelledSet
 from ragkit_ingest import ingest

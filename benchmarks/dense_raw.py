@@ -15,8 +15,8 @@ import numpy as np
 from benchmarks import footprint
 from benchmarks.drawn import BELOW, PER_DOCUMENT, vectors
 from benchmarks.loaded import COLLECTION, SPACE, Loaded, document
-from ragkit.filters import Filter, parse
-from ragkit.store.connect import connect
+from ragkit.filters.tree import Filter, parse
+from ragkit.store.connection.connect import connect
 from ragkit.store.vectors.packed import Packed, register
 
 if TYPE_CHECKING:

@@ -15,11 +15,11 @@ from typing import Any
 
 from benchmarks.data import data
 from benchmarks.environment import peer_python
-from ragkit_eval.item import Response
 from ragkit_eval.metrics.registry import text_metric
-from ragkit_eval.record import Header, Record, Run, TaskHeader
 from ragkit_eval.retrieval import measures
 from ragkit_eval.run import summarise
+from ragkit_eval.run.item import Response
+from ragkit_eval.run.record import Header, Record, Run, TaskHeader
 from ragkit_eval.tasks.registry import open_task
 
 HERE = Path(__file__).resolve().parent

@@ -9,7 +9,7 @@ from statistics import fmean
 from benchmarks.everyday_set import NAMES, Asked, contained, mixed_collection, questions
 from benchmarks.refusal import read_signals
 from ragkit import KnowledgeBase
-from ragkit.answer.cutoff import QUOTED_FROM
+from ragkit.answer.refuse.cutoff import QUOTED_FROM
 from ragkit_eval.stats import mean_interval
 
 KINDS = ("copied", "reworded", "short", "everyday")

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from benchmarks.data import ROOT
 from benchmarks.everyday_set import NAMES, questions, write_mixed
-from ragkit_eval.record import Record, header_line, read_run, record_line
+from ragkit_eval.run.record import Record, header_line, read_run, record_line
 
 BASELINE = Path(__file__).with_name("baseline.jsonl")
 EVERYDAY = Path(__file__).with_name("baseline-everyday.jsonl")

@@ -14,8 +14,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ragkit.home import make_home
-from ragkit.store.embedded import stop
+from ragkit.settings.home import make_home
+from ragkit.store.server.embedded import stop
 
 if TYPE_CHECKING:
     from ragkit.store.postgres import PostgresStore

@@ -17,7 +17,7 @@ import httpx
 
 from benchmarks.homes import passable_folder
 from benchmarks.serving_stub import PACE_S, PIECES, running
-from ragkit.store.embedded import EmbeddedServer, stop
+from ragkit.store.server.embedded import EmbeddedServer, stop
 
 ROUNDS = 400  # questions of each kind, in turns
 WARM_UP = 20

@@ -15,7 +15,7 @@ from benchmarks.made_up import COLLECTION, MadeUp, made_up
 from benchmarks.sizes import keep, kept, sizes
 from benchmarks.targets import at_most
 from ragkit.retrieve.search import HybridRetriever
-from ragkit.store import segment_cache
+from ragkit.store.words import segment_cache
 
 if TYPE_CHECKING:
     from ragkit.types import Mode

@@ -23,7 +23,7 @@ from benchmarks.ingestion_sides import (
     sides,
 )
 from benchmarks.targets import at_least
-from ragkit.store.embedded import EmbeddedServer
+from ragkit.store.server.embedded import EmbeddedServer
 
 FASTER, AGAIN = 4.0, 20.0  # what ingestion is to be, in times: against peers, and done again
 

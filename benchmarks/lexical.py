@@ -22,11 +22,11 @@ from benchmarks.lexical_peers import bm25s, tsvector
 from benchmarks.sizes import keep, kept, sizes
 from benchmarks.targets import at_least, at_most
 from benchmarks.zipf import MEAN_TERMS, VOCABULARY, Corpus, make, questions
-from ragkit.settings import Settings
-from ragkit.store import postings, segment_cache
-from ragkit.store.lending import lent
+from ragkit.settings.settings import Settings
+from ragkit.store.connection.transactions import lent
 from ragkit.store.open import Database, open_database
 from ragkit.store.session import open_session
+from ragkit.store.words import postings, segment_cache
 from ragkit.text.terms import Terms
 
 QUERIES: Final = 200
@@ -145,7 +145,7 @@ def _cold(database: Database, asked: list[list[str]]) -> list[float]:
 
 
 def _search(database: Database, words: Sequence[str]) -> Sequence[tuple[int, float]]:
-    from ragkit.retrieve.words.lexical import search_words
+    from ragkit.retrieve.words.search import search_words
 
     with database.store("default").snapshot() as reader:
         return search_words(reader, COLLECTION, " ".join(words), K).best

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 from benchmarks.drawn import DIMENSION, PER_DOCUMENT, Drawn, draw
 from benchmarks.homes import home, once, refuse_half_loaded
-from ragkit.store.connect import connect, open_pool
-from ragkit.store.embedded import EmbeddedServer
-from ragkit.store.migrate import migrate
+from ragkit.store.connection.connect import connect, open_pool
+from ragkit.store.connection.migrate import migrate
 from ragkit.store.postgres import PostgresStore
+from ragkit.store.server.embedded import EmbeddedServer
 from ragkit.store.vectors import Layout
 from ragkit.types import Chunk, EmbeddingSpace, NewDocument
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from benchmarks.corpus import Corpus, load
 from benchmarks.homes import home, once, refuse_half_loaded
-from ragkit.settings import Settings
+from ragkit.settings.settings import Settings
 from ragkit.store.open import Database, open_database
 from ragkit.store.postgres import PostgresStore
 

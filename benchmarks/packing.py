@@ -17,8 +17,8 @@ from benchmarks.data import chunking, clapnq_answerable, clapnq_unanswerable, cm
 from benchmarks.environment import peer_python
 from ragkit import KnowledgeBase
 from ragkit.answer.meaning import cut_to_model
-from ragkit.answer.prompt import build_prompt
 from ragkit.contracts import Embedder
+from ragkit.prompts.messages import build_prompt
 from ragkit_eval.sets import LabelledSet, Question
 
 HERE = Path(__file__).resolve().parent

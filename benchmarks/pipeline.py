@@ -18,7 +18,7 @@ from typing import Any
 
 from benchmarks.data import chunking
 from benchmarks.homes import home
-from ragkit.store.embedded import EmbeddedServer
+from ragkit.store.server.embedded import EmbeddedServer
 
 SEED = 7
 ROOT = Path(__file__).resolve().parent.parent

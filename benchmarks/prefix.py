@@ -13,8 +13,8 @@ from tokenizers import Tokenizer
 
 from benchmarks.data import chunking, cmrc, knowledge_base
 from ragkit import KnowledgeBase
-from ragkit.answer.packing import Order, RecentOrders, in_stable_order
-from ragkit.answer.prompt import Prompt, build_prompt, source_block
+from ragkit.prompts.messages import Prompt, build_prompt, source_block
+from ragkit.prompts.packing import Order, RecentOrders, in_stable_order
 from ragkit.types import Hit, Message, Turn
 from ragkit_eval.sets import Question
 

@@ -16,16 +16,16 @@ from benchmarks import wordnet
 from benchmarks.everyday_set import NAMES
 from benchmarks.prose_detectors import detectors
 from benchmarks.prose_set import LANGUAGES, MADE, QAGS, WRITTEN, Claimed, claims, summaries
-from ragkit.answer.citations import cite
-from ragkit.answer.names import find_names
-from ragkit.answer.numbers import find_numbers
-from ragkit.answer.prose import BY_MODEL
-from ragkit.answer.support import Evidence, count_misplaced, coverage, judge_by_words
-from ragkit.answer.verify import Verified, verify
+from ragkit.answer.check.claim_signals import BY_MODEL
+from ragkit.answer.check.names import find_names
+from ragkit.answer.check.numbers import find_numbers
+from ragkit.answer.check.support import Evidence, count_misplaced, coverage, judge_by_words
+from ragkit.answer.check.verify import Verified, verify
+from ragkit.answer.write.citations import cite
 from ragkit.contracts import Embedder
 from ragkit.embed.local import LocalEmbedder
 from ragkit.errors import ModelError
-from ragkit.settings import load_settings
+from ragkit.settings.settings import load_settings
 from ragkit.types import Draft, Hit
 from ragkit_eval.stats import mean_interval
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from benchmarks.prose_rules import Rules, Topic
-from ragkit.answer.numbers import find_numbers
+from ragkit.answer.check.numbers import find_numbers
 from ragkit.text.sentences import sentences
 
 _ASKED = re.compile(

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from ragkit.answer.entailment import EntailmentModel
+from ragkit.answer.check.entailment import EntailmentModel
 from ragkit.errors import ModelError
 
 # What it is called, and its name on the hub.

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from benchmarks.prose_rules import Rules, Topic
 from benchmarks.wordnet import base_form, is_verb, synonym
-from ragkit.answer.numbers import find_numbers
+from ragkit.answer.check.numbers import find_numbers
 from ragkit.text.sentences import sentences
 
 _NAME = re.compile(r"(?<=[a-z,;] )[A-Z][a-z]{2,}(?: [A-Z][a-z]{2,})*")

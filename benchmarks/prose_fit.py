@@ -1,4 +1,4 @@
-"""Fit the weights of `ragkit.answer.prose` on the half that is not reported, and print them.
+"""Fit the weights of `ragkit.answer.check.claim_signals` on the half that is not reported, and print them.
 
 `python -m benchmarks.prose_fit` fits those by words and those of each model that is here.
 """
@@ -12,11 +12,17 @@ from benchmarks import weighted_logistic
 from benchmarks.prose import WORDS, embedders
 from benchmarks.prose_set import LANGUAGES, WRITTEN, Claimed, claims
 from benchmarks.weighted_logistic import alike
+from ragkit.answer.check.claim_signals import (
+    THRESHOLD,
+    Signals,
+    Weights,
+    choose_candidates,
+    claim_signals,
+)
+from ragkit.answer.check.cosines import cosines
+from ragkit.answer.check.sentence import PreparedSentence
+from ragkit.answer.check.support import Evidence
 from ragkit.answer.meaning import READ
-from ragkit.answer.nearness import cosines
-from ragkit.answer.prose import THRESHOLD, Signals, Weights, choose_candidates, claim_signals
-from ragkit.answer.stated import PreparedSentence
-from ragkit.answer.support import Evidence
 
 if TYPE_CHECKING:
     from ragkit.contracts import Embedder

@@ -23,7 +23,7 @@ from benchmarks.corpus import Asked, Corpus, Precomputed
 from benchmarks.made_up import COLLECTION, MadeUp, made_up
 from benchmarks.sizes import keep, kept, sizes
 from ragkit.retrieve.search import HybridRetriever
-from ragkit.settings import Settings
+from ragkit.settings.settings import Settings
 from ragkit.store.open import open_database
 
 if TYPE_CHECKING:

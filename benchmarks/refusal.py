@@ -9,11 +9,11 @@ from statistics import fmean
 from benchmarks.data import clapnq_answerable, clapnq_unanswerable, cmrc, knowledge_base
 from benchmarks.everyday_set import NAMES, half_of, mixed_collection, questions
 from ragkit import Hit, KnowledgeBase
-from ragkit.answer.cutoff import QUOTED_FROM, Signals
-from ragkit.answer.extract import answer_signals, pick
 from ragkit.answer.meaning import Meaning
-from ragkit.answer.question import read_question
-from ragkit.knowledge import PASSAGES
+from ragkit.answer.refuse.cutoff import QUOTED_FROM, Signals
+from ragkit.answer.write.extract import answer_signals, pick
+from ragkit.knowledge.base import PASSAGES
+from ragkit.question.reading import read_question
 from ragkit.retrieve.words.weights import term_weights
 from ragkit.stats.roc import auc_interval
 from ragkit_eval.sets import LabelledSet, Question

@@ -1,4 +1,4 @@
-"""Fit the constants of `ragkit.answer.cutoff` on the half that is not reported, and print them.
+"""Fit the constants of `ragkit.answer.refuse.cutoff` on the half that is not reported, and print them.
 
 `python -m benchmarks.refusal_fit` fits those of the default model: for the question's own language
 and for the other, on passages and on quoted sentences. Each set and answer counts alike, but the
@@ -17,7 +17,7 @@ from dataclasses import replace
 
 from benchmarks.refusal import Measured, measure
 from benchmarks.weighted_logistic import alike, fit
-from ragkit.answer.cutoff import ASKED_FROM, QUOTED_FROM, Cutoff
+from ragkit.answer.refuse.cutoff import ASKED_FROM, QUOTED_FROM, Cutoff
 
 RIDGE = 1.0
 EVERYDAY = 10

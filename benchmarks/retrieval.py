@@ -20,8 +20,8 @@ from benchmarks.everyday_set import NAMES, mixed_collection, questions
 from ragkit import Hit, KnowledgeBase
 from ragkit.embed.bundled import NAME as BILINGUAL
 from ragkit.embed.find import MINILM
-from ragkit.filters import Every
-from ragkit.retrieve.duplicates import fold_text
+from ragkit.filters.tree import Every
+from ragkit.retrieve.steps.duplicates import fold_text
 from ragkit.types import Copy, Mode
 from ragkit_eval.retrieval import ndcg, span_scores
 from ragkit_eval.sets import Excerpt, Question

@@ -11,9 +11,10 @@ import httpx
 
 from benchmarks.data import cmrc, knowledge_base
 from benchmarks.serving_stub import PACE_S, PIECES, running
-from ragkit import KnowledgeBase, Settings, build
-from ragkit.answer.llm import ChatGenerator
+from ragkit import KnowledgeBase, Settings
+from ragkit.answer.write.llm import ChatGenerator
 from ragkit.contracts import LanguageModel
+from ragkit.knowledge import build
 from ragkit.model.wire import request_body
 from ragkit.types import Answer, Decoding, Finish, Message, Reasoning
 

@@ -5,7 +5,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from ragkit_serve.stub import Reply, StubServer
+from ragkit.testing.stub_server.server import Reply, StubServer
 
 PIECES = {"at once": 64, "paced": 16}  # of an answer; the last says what it cites
 PACE_S = 0.005  # 200 tokens a second, as a small model on a GPU

@@ -20,7 +20,7 @@ from benchmarks.excerpts import Measures, measures
 from benchmarks.splitters_kept import Kept
 from benchmarks.splitters_search import Piece, Search, by_cosine, searches
 from ragkit.embed.local import LocalEmbedder
-from ragkit.ingest_options import IngestOptions
+from ragkit.settings.ingest_options import IngestOptions
 from ragkit.text.passage import words_of
 from ragkit.types import Chunk, ParsedText
 from ragkit_eval.sets import LabelledSet

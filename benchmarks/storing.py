@@ -33,7 +33,7 @@ from benchmarks.ingestion_sides import (
 )
 from benchmarks.peers.side import Clock
 from benchmarks.targets import at_least
-from ragkit.store.embedded import EmbeddedServer
+from ragkit.store.server.embedded import EmbeddedServer
 
 SEED = 7
 DIMENSION = 384

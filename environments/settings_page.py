@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ragkit.settings import Settings
-from ragkit.settings_origins import secrets
-from ragkit.settings_reference import TABLES, TITLES
-from ragkit.settings_tables import place
+from ragkit.settings.reference import TABLES, TITLES
+from ragkit.settings.settings import Settings
+from ragkit.settings.sources import secrets
+from ragkit.settings.tables import place
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "settings.md"
 MARK = "<!-- `make settings` writes everything below this line from the code. -->\n"

@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from ragkit.errors import ServerError as ServerError
     from ragkit.errors import SettingsError as SettingsError
     from ragkit.errors import UsageError as UsageError
-    from ragkit.knowledge import KnowledgeBase as KnowledgeBase
-    from ragkit.settings import Settings as Settings
-    from ragkit.settings import load_settings as load_settings
+    from ragkit.knowledge.base import KnowledgeBase as KnowledgeBase
+    from ragkit.settings.settings import Settings as Settings
+    from ragkit.settings.settings import load_settings as load_settings
     from ragkit.types import Answer as Answer
     from ragkit.types import Citation as Citation
     from ragkit.types import Decoding as Decoding
@@ -41,8 +41,8 @@ else:
             "ragkit.errors": "AccessError DatabaseError IncompleteAnswerError IngestError"
             " ModelError NotFoundError OverloadedError RagkitError ServerError SettingsError"
             " UsageError",
-            "ragkit.knowledge": "KnowledgeBase",
-            "ragkit.settings": "Settings load_settings",
+            "ragkit.knowledge.base": "KnowledgeBase",
+            "ragkit.settings.settings": "Settings load_settings",
             "ragkit.types": "Answer Citation Decoding Document Hit Reasoning Turn",
         },
     )

@@ -1,4 +1,4 @@
-from ragkit.entry import main
+from ragkit.cli.entry import main
 
 if __name__ == "__main__":
     main()

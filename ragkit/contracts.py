@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Protocol
 
-from ragkit.postings import Postings
+from ragkit.text.postings import Postings
 from ragkit.types import (
     Chunk,
     Collection,
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from ragkit.filters import Filter
+    from ragkit.filters.tree import Filter
 
     Vectors = NDArray[np.float32]
 
@@ -199,7 +199,7 @@ class Reader(Protocol):
     def matching(self, collection: str, where: Filter) -> Sequence[int]:
         """List the chunks of documents that a filter is true of, by their ids in ascending order.
 
-        See `ragkit.filters.matches` for what a filter means. Here and wherever else there is one,
+        See `ragkit.filters.tree.matches` for what a filter means. Here and wherever else there is one,
         raises QueryError for a field that no document of a collection with documents has.
         """
         ...

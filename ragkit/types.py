@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
-    from ragkit.filters import Filter
+    from ragkit.filters.tree import Filter
 
 Mode = Literal["hybrid", "dense", "lexical"]
 Verdict = Literal["verified", "unverified"]

@@ -18,8 +18,8 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from ragkit import settings
-from ragkit.cli import main
+from ragkit.cli.main import main
+from ragkit.settings import settings
 
 
 @dataclass(frozen=True)

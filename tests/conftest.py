@@ -12,11 +12,11 @@ import psycopg
 import pytest
 from psycopg import sql
 
+from ragkit.cli.words import language
 from ragkit.contracts import Embedder
-from ragkit.store.connect import connect
-from ragkit.store.embedded import EmbeddedServer, status, stop
-from ragkit.store.migrate import migrate
-from ragkit.words import language
+from ragkit.store.connection.connect import connect
+from ragkit.store.connection.migrate import migrate
+from ragkit.store.server.embedded import EmbeddedServer, status, stop
 from tests.databases import Databases, address
 from tests.places import DATA, passable_folder
 

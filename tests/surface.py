@@ -11,8 +11,8 @@ from typing import Any
 import typer
 
 import ragkit
-from ragkit.cli import app
-from ragkit.settings import Settings
+from ragkit.cli.main import app
+from ragkit.settings.settings import Settings
 
 
 def commands() -> dict[str, int]:

@@ -7,7 +7,7 @@ import pytest
 from psycopg import sql
 
 from ragkit.contracts import Embedder
-from ragkit.settings import Settings
+from ragkit.settings.settings import Settings
 from ragkit.store.open import open_database
 from ragkit.testing.corpus import CORPUS, fill
 from tests.databases import Databases, address

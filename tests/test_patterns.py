@@ -21,28 +21,28 @@ SIZE: Final = 16_384
 # The most characters that the code gives to a pattern, where that is fewer: a slice or a check
 # stands before each of these.
 MOST: Final[Mapping[str, int]] = {
-    "ragkit.answer.names._OPENING": 12,  # _LOOK_BACK
-    "ragkit.retrieve.infer": 600,  # filters read a question's first MAX_CHARS
+    "ragkit.answer.check.names._OPENING": 12,  # _LOOK_BACK
+    "ragkit.question.inferred_filter": 600,  # filters read a question's first MAX_CHARS
     "ragkit_eval.tasks.extract: '\\\\\\\\(?:text|mbox)": 120,  # a line that `math_answer` measured
     "ragkit_ingest.parse.code": 400,  # a line that may define something, _MAX_LINE_CHARS
     "ragkit_ingest.parse.office.numberformats": 255,  # _MAX_CODE_CHARS
     "ragkit_ingest.parse.pdf.furniture._ALONE": 24,  # _MAX_COUNTER_CHARS
     "ragkit_ingest.parse.pdf.hyphens._TAIL": 100,  # a line's last characters
-    "ragkit_serve.ui.suggested_": 300,  # longer sentences are left out
+    "ragkit_serve.page.suggested_": 300,  # longer sentences are left out
 }
 # These read what ragkit or its dependencies ship, and no text of a user's.
 TRUSTED: Final = {
-    "ragkit.cli_help",  # the help that ragkit's own commands are written with
-    "ragkit_serve.ui.frontend",  # the page that Gradio ships
+    "ragkit.cli.help",  # the help that ragkit's own commands are written with
+    "ragkit_serve.page.frontend",  # the page that Gradio ships
     "ragkit_eval.tasks.prefixes._REASONING",  # the prompts that BIG-Bench Hard ships
 }
 # Modules with patterns that are made when they run, and what the text is that these see.
 MADE: Final[Mapping[str, str]] = {
     "ragkit.embed.words": "any: one class of characters, see test_text_growth.py",
-    "ragkit.retrieve.infer": "a question's beginning, see test_text_growth.py",
-    "ragkit.store.connect": "what the database server says",
+    "ragkit.question.inferred_filter": "a question's beginning, see test_text_growth.py",
+    "ragkit.store.connection.connect": "what the database server says",
     "ragkit.store.vectors.build": "names of tables",
-    "ragkit.words": "a message of at most _MAX_MESSAGE_CHARS, between escaped texts",
+    "ragkit.cli.words": "a message of at most _MAX_MESSAGE_CHARS, between escaped texts",
     "ragkit_eval.tasks.extract": "any: see test_extract_growth.py",
     "ragkit_eval.tasks.rendering": "options of a task's questions",
     "ragkit_eval.tasks.scorers.program": "any: the name of a function is all that is sought",
@@ -55,10 +55,10 @@ MADE: Final[Mapping[str, str]] = {
     "ragkit_ingest.clean.unicode": "any: so many marks in a row",
     "ragkit_ingest.parse.code.patterns": "a line that may define something",
     "ragkit_ingest.parse.mail.outlook": "names within the file",
-    "ragkit_serve.model.plan.size": "names of a model's layers",
-    "ragkit_serve.model.serve.log": "lines of the model server's log",
-    "ragkit_serve.ui.markdown": "any: an escaped text, and one class of characters",
-    "ragkit_serve.ui.suggested_en": "any: the escaped word is all that is sought",
+    "ragkit_models.plan.size": "names of a model's layers",
+    "ragkit_models.serve.log": "lines of the model server's log",
+    "ragkit_serve.page.markdown": "any: an escaped text, and one class of characters",
+    "ragkit_serve.page.suggested_en": "any: the escaped word is all that is sought",
 }
 
 

@@ -18,10 +18,10 @@ from typing import Final
 import httpx
 import pytest
 
-from ragkit.closing import Closing
-from ragkit.store.embedded import stop
+from ragkit.store.server.embedded import stop
+from ragkit.system.closing import Closing
 from ragkit_eval.judge import certificate
-from ragkit_serve.model.serve.prepare import key_in
+from ragkit_models.serve.prepare import key_in
 from tests.commands import run
 from tests.places import passable_folder
 from tests.serve.test_supervise import check_upload

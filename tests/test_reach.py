@@ -10,10 +10,10 @@ from tests.reach import STEPS, CheckFile, changed, last_passed, main, reached, r
 
 FILES = read_tests(ROOT)
 TREE = {
-    "benchmarks/gate.py": "from ragkit_eval.record import read_run\n",
+    "benchmarks/gate.py": "from ragkit_eval.run.record import read_run\n",
     "benchmarks/sides.py": "from ragkit_eval.stats import median\n",
     "tests/benchmarks/test_sides.py": "from benchmarks import sides\ndef test_it() -> None: ...\n",
-    "tests/serve/soak.py": "from ragkit_serve.stub import StubServer\n",
+    "tests/serve/soak.py": "from ragkit.testing.stub_server.server import StubServer\n",
     "tests/conftest.py": "import ragkit\n",
     "tests/core/test_plain.py": "def test_it() -> None: ...\n",
     "tests/core/test_mixed.py": (
@@ -89,12 +89,12 @@ def test_a_helper_reaches_who_imports_or_starts_it(small: list[CheckFile]) -> No
 
 
 def test_a_part_reaches_who_imports_it_or_runs_its_commands(small: list[CheckFile]) -> None:
-    assert reached_by(["eval/ragkit_eval/record.py"], small) == [
+    assert reached_by(["eval/ragkit_eval/run/record.py"], small) == [
         "benchmarks/gate.py",
         "tests/benchmarks/test_sides.py",
         "tests/eval/test_score.py",
     ]
-    assert steps(["eval/ragkit_eval/record.py"], {"benchmarks/gate.py": ""}, small) == {
+    assert steps(["eval/ragkit_eval/run/record.py"], {"benchmarks/gate.py": ""}, small) == {
         "lint": frozenset(),
         "gate": frozenset(),
         "wheel": frozenset(),

@@ -23,9 +23,12 @@ FOLDERS = (*PACKAGES, "benchmarks", "examples", "environments")
 BENCHMARKS_OUT = ROOT / "benchmarks/out"  # environments of named peers, which git ignores
 # By file, the rule of the walk that does not hold there, and why.
 EXCEPTIONS = {
-    ("ingest/ragkit_ingest/beyond/parcels.py", "pickle"): "Ray's own processes pack and unpack",
+    (
+        "ingest/ragkit_ingest/executor/ray/parcels.py",
+        "pickle",
+    ): "Ray's own processes pack and unpack",
     **{
-        (f"serve/ragkit_serve/model/{name}.py", "trust_remote_code"): "off; an option of the user"
+        (f"serve/ragkit_models/{name}.py", "trust_remote_code"): "off; an option of the user"
         for name in ("cli_quantize", "cli_serve", "quantize/run", "quantize/worker", "serve/vllm")
     },
 }

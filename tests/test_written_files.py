@@ -28,19 +28,23 @@ ALLOWED: Final = {
     ("eval/ragkit_eval/sandbox/inside.py", "_enter_namespaces"): "files of /proc",
     ("eval/ragkit_eval/sandbox/inside.py", "_build_root"): "folders of a file system that no other"
     " process sees",
-    ("ragkit/cli_calibrate.py", "_draw"): "curves of scores: no text, no key",
-    ("ragkit/store/programs.py", "copied"): "PostgreSQL's programs, for its account to run",
-    ("ragkit/store/postmaster.py", "_initialise"): "a line more in initdb's own private file",
-    ("ragkit/store/postmaster.py", "_launch"): "the log, made by `touch` with its mode before",
-    ("serve/ragkit_serve/commands.py", "_bound"): "a socket made 0600, in a private folder",
-    ("serve/ragkit_serve/model/quantize/run.py", "_hidden_folder"): "a model, to be used by others",
-    ("serve/ragkit_serve/model/quantize/run.py", "_write_card"): "a model, to be used by others",
-    ("serve/ragkit_serve/model/quantize/source.py", "copy_other_files"): "a model, to be used by"
-    " others",
-    ("serve/ragkit_serve/model/quantize/run.py", "_run_job"): "files in a folder of tempfile's,"
+    ("ragkit/cli/calibrate.py", "_draw"): "curves of scores: no text, no key",
+    ("ragkit/store/server/programs.py", "copied"): "PostgreSQL's programs, for its account to run",
+    (
+        "ragkit/store/server/postmaster.py",
+        "_initialise",
+    ): "a line more in initdb's own private file",
+    (
+        "ragkit/store/server/postmaster.py",
+        "_launch",
+    ): "the log, made by `touch` with its mode before",
+    ("serve/ragkit_serve/web/commands.py", "_bound"): "a socket made 0600, in a private folder",
+    ("serve/ragkit_models/quantize/quantize.py", "_hidden_folder"): "a model, to be used by others",
+    ("serve/ragkit_models/quantize/quantize.py", "_write_card"): "a model, to be used by others",
+    ("serve/ragkit_models/quantize/source.py", "copy_other_files"): "a model, to be used by others",
+    ("serve/ragkit_models/quantize/quantize.py", "_run_job"): "files in a folder of tempfile's,"
     " 0700",
-    ("serve/ragkit_serve/model/quantize/worker.py", "main"): "a file in a folder of tempfile's,"
-    " 0700",
+    ("serve/ragkit_models/quantize/worker.py", "main"): "a file in a folder of tempfile's, 0700",
 }
 
 
@@ -137,7 +141,7 @@ def test_the_check_itself(code: str, follows: bool) -> None:
 
 
 def test_a_file_is_private_whatever_was_there_of_the_umask(tmp_path: Path) -> None:
-    from ragkit.private_files import make_private
+    from ragkit.system.private_files import make_private
 
     (tmp_path / "there").mkdir(mode=0o755)
     (tmp_path / "there").chmod(0o755)

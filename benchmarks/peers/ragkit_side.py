@@ -12,14 +12,14 @@ from side import MODEL_TOKENS, Clock, serve, vectors_in
 
 from ragkit import Settings
 from ragkit.embed.local import LocalEmbedder
-from ragkit.ingest_options import IngestOptions
+from ragkit.settings.ingest_options import IngestOptions
 from ragkit.store.open import open_database
 from ragkit.types import Chunk, EmbeddingSpace, NewDocument
-from ragkit_ingest.run import ingesting, limits, parser_count
-from ragkit_ingest.sandbox import ParserPool
+from ragkit_ingest.parser.pool import ParserPool
+from ragkit_ingest.run.run import ingesting, limits, parser_count
+from ragkit_ingest.run.steps import Steps
+from ragkit_ingest.run.steps import read as read_item
 from ragkit_ingest.sources import find
-from ragkit_ingest.steps import Steps
-from ragkit_ingest.steps import read as read_item
 
 TOGETHER = 400  # documents written in one transaction: some 4,000 chunks, as ingestion does
 

@@ -9,7 +9,7 @@ from ragkit.errors import ModelError, SettingsError
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
 
-    from ragkit.settings import Settings
+    from ragkit.settings.settings import Settings
 
 
 def chat_models(settings: Settings) -> list[BaseChatModel]:

@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from ragkit.agent.bounds import make_bounds
 from ragkit.agent.search import SearchTool
-from ragkit.answer import refusal
-from ragkit.answer.citations import cite
-from ragkit.answer.links import sanitise_pieces
-from ragkit.answer.llm import refusal_in
-from ragkit.answer.prompt import REFUSAL, neutralise, prompt_language
-from ragkit.clock import Clock
+from ragkit.answer.refuse import refusal
+from ragkit.answer.write.citations import cite
+from ragkit.answer.write.links import sanitise_pieces
+from ragkit.answer.write.llm import refusal_in
 from ragkit.errors import ModelServerError
 from ragkit.model.thinking import Thinking
+from ragkit.prompts.messages import REFUSAL, neutralise, prompt_language
+from ragkit.system.clock import Clock
 from ragkit.types import Answer, Draft, Hit
 
 if TYPE_CHECKING:
@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from langchain_core.messages import AIMessage, BaseMessage
     from langgraph.graph.state import CompiledStateGraph
 
-    from ragkit.answer.templates import PromptLanguage, Templates
-    from ragkit.knowledge import KnowledgeBase
+    from ragkit.knowledge.base import KnowledgeBase
+    from ragkit.prompts.templates import PromptLanguage, Templates
 
 # Arbitrary, and enough for a question that needs three searches and a second look.
 MAX_STEPS: Final = 6

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from time import perf_counter
 from typing import TYPE_CHECKING, Final
 
-from ragkit.answer.prompt import source_block
 from ragkit.errors import QueryError
+from ragkit.prompts.messages import source_block
 from ragkit.types import Hit, Query
 
 if TYPE_CHECKING:
-    from ragkit.knowledge import KnowledgeBase
+    from ragkit.knowledge.base import KnowledgeBase
 
 PASSAGES: Final = 4  # of one search: several searches share the context
 

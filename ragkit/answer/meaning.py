@@ -39,7 +39,7 @@ class Meaning:
 
     def model(self) -> str:
         """Name the model, "" for one whose cosines are unknown or that cannot be loaded."""
-        from ragkit.embedders import latest
+        from ragkit.knowledge.embedders import latest
 
         try:
             model = latest(self._embedder)
@@ -50,7 +50,7 @@ class Meaning:
 
     def reads(self, text: str) -> bool:
         """Tell whether the model was trained for the language of a text."""
-        from ragkit.embedders import latest
+        from ragkit.knowledge.embedders import latest
 
         return latest(self._embedder).reads(text) >= READ
 
@@ -59,7 +59,7 @@ class Meaning:
 
         A text that is too long for the model is cut.
         """
-        from ragkit.embedders import latest
+        from ragkit.knowledge.embedders import latest
 
         if not texts or not self.model():
             return []

@@ -1,7 +1,6 @@
 """A client of `ragkit serve`: what its HTTP API does, as typed Python calls."""
 
-from ragkit.client.client import Client
-from ragkit.served import (
+from ragkit.api_values import (
     Job,
     KeptConversation,
     KeptTurn,
@@ -11,6 +10,7 @@ from ragkit.served import (
     ServedCollection,
     ServedVersion,
 )
+from ragkit.client.client import Client
 
 __all__ = [
     "Client",

@@ -8,9 +8,9 @@ from datetime import datetime
 from typing import Any, Final
 from uuid import UUID
 
+from ragkit.api_values import ServedAnswer
 from ragkit.client.values import answer
 from ragkit.errors import IncompleteAnswerError, ServerError
-from ragkit.served import ServedAnswer
 from ragkit.types import Mode, Reasoning, Turn
 
 PATH: Final = "/v1/chat/completions"

@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any, Literal
 from uuid import UUID
 
+from ragkit.api_values import KeptConversation, KeptTurn, Rated, ServedAnswer
 from ragkit.client.connection import Connection
 from ragkit.client.uploads import write_file
 from ragkit.client.values import conversation as read_conversation
 from ragkit.client.values import value, values
-from ragkit.served import KeptConversation, KeptTurn, Rated, ServedAnswer
 
 
 class Conversations:

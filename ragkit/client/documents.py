@@ -10,13 +10,13 @@ from typing import Literal
 from urllib.parse import quote
 from uuid import uuid4
 
+from ragkit.api_values import Job, ServedCollection, ServedVersion
 from ragkit.client.connection import Connection
 from ragkit.client.text import read_text
 from ragkit.client.uploads import Upload, multipart, write_file
 from ragkit.client.values import collection as read_collection
 from ragkit.client.values import value, values
 from ragkit.errors import BusyError, IngestError
-from ragkit.served import Job, ServedCollection, ServedVersion
 from ragkit.types import Document
 
 

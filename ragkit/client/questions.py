@@ -7,11 +7,11 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, Literal
 from uuid import UUID
 
+from ragkit.api_values import Ranked, ServedAnswer
 from ragkit.client import chat
 from ragkit.client.connection import Connection
 from ragkit.client.values import value, values
 from ragkit.errors import ServerError
-from ragkit.served import Ranked, ServedAnswer
 from ragkit.types import Hit, Mode, Reasoning, Turn
 
 if TYPE_CHECKING:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ragkit.api_values import TextPiece
 from ragkit.client.values import value
 from ragkit.errors import ServerError
-from ragkit.served import TextPiece
 
 if TYPE_CHECKING:
     from ragkit.client.connection import Connection

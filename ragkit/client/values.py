@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from typing import Any, TypeVar
 from uuid import UUID
 
+from ragkit.api_values import KeptConversation, ServedAnswer, ServedCollection
 from ragkit.errors import ServerError
 from ragkit.json_values import from_json, read_member
-from ragkit.served import KeptConversation, ServedAnswer, ServedCollection
 from ragkit.types import Citation, Claim, Usage
 
 T = TypeVar("T")

@@ -13,30 +13,30 @@ from time import monotonic, sleep
 from typing import TYPE_CHECKING, Final, Self
 from uuid import UUID, uuid4
 
-from ragkit.answer.greeting import is_greeting
-from ragkit.clock import Clock
-from ragkit.closing import Closing
+from ragkit.answer.write.greeting import is_greeting
 from ragkit.conversation import memory
 from ragkit.conversation.follow_up import answer_by_words, rewrite_if_needed
 from ragkit.conversation.memory import Memory
+from ragkit.conversation.passages import fetch_passages
 from ragkit.conversation.record import turn_of
-from ragkit.conversation.rewrite import STANDS_ALONE, Standalone
-from ragkit.conversation.shown import fetch_passages
 from ragkit.errors import BusyError, DatabaseError, ModelError, NotFoundError, UsageError
-from ragkit.knowledge import KnowledgeBase
-from ragkit.store.conversations import (
+from ragkit.knowledge.base import KnowledgeBase
+from ragkit.question.rewrite import STANDS_ALONE, Standalone
+from ragkit.store.people.conversations import (
     LEASE_S,
     Conversations,
     StoredTurn,
     storable,
     title_of,
 )
+from ragkit.system.clock import Clock
+from ragkit.system.closing import Closing
 from ragkit.types import Answer, Hit, Reasoning, Turn
 
 if TYPE_CHECKING:
-    from ragkit.answer.templates import Templates
     from ragkit.contracts import LanguageModel
-    from ragkit.settings import Settings
+    from ragkit.prompts.templates import Templates
+    from ragkit.settings.settings import Settings
 
 # A stopped question ends with the model's next word, which may take this long.
 STOPPING_S: Final = 3.0
@@ -76,7 +76,7 @@ class Conversation(Closing):
         history_tokens: int = 1000,
         id: UUID | None = None,
     ) -> None:
-        from ragkit.answer.templates import Templates
+        from ragkit.prompts.templates import Templates
 
         self.kb = kb
         self.conversations = conversations
@@ -100,9 +100,9 @@ class Conversation(Closing):
         Raises SettingsError, DatabaseError; NotFoundError for an unknown conversation, UsageError
         for one about another collection.
         """
-        from ragkit import build
-        from ragkit.answer.templates import Templates
-        from ragkit.settings import load_settings
+        from ragkit.knowledge import build
+        from ragkit.prompts.templates import Templates
+        from ragkit.settings.settings import load_settings
         from ragkit.store.open import open_database
 
         settings = settings or load_settings()

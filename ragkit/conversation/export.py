@@ -13,12 +13,12 @@ from pathlib import Path
 from typing import Any
 
 from ragkit import json_values
-from ragkit.answer_labels import labels
+from ragkit.answer.labels import labels
+from ragkit.api_values import KeptConversation
+from ragkit.cli.render import printable
 from ragkit.errors import UsageError
 from ragkit.json_values import copy_as
-from ragkit.render import printable
-from ragkit.served import KeptConversation
-from ragkit.store.conversations import StoredConversation, StoredTurn
+from ragkit.store.people.conversations import StoredConversation, StoredTurn
 from ragkit.text.headings import heading_path
 from ragkit.types import Citation
 

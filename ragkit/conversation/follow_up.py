@@ -10,15 +10,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from ragkit.conversation.alone import follows_on, may_follow, surely_alone
-from ragkit.conversation.expand import add_words
-from ragkit.conversation.rewrite import STANDS_ALONE, Standalone, rewrite
 from ragkit.conversation.tries import Piece, Tries, answer_of
+from ragkit.question.follow_up_words import add_words
+from ragkit.question.rewrite import STANDS_ALONE, Standalone, rewrite
+from ragkit.question.standalone import follows_on, may_follow, surely_alone
 
 if TYPE_CHECKING:
-    from ragkit.answer.templates import Templates
     from ragkit.contracts import LanguageModel
-    from ragkit.knowledge import KnowledgeBase
+    from ragkit.knowledge.base import KnowledgeBase
+    from ragkit.prompts.templates import Templates
     from ragkit.types import Hit, Turn
 
 

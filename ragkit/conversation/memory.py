@@ -7,17 +7,17 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from ragkit.answer.markers import without_markers
-from ragkit.answer.packing import Count
-from ragkit.answer.prompt import neutralise, prompt_language
-from ragkit.conversation.telling import ask_model
 from ragkit.errors import ModelServerError
-from ragkit.store.conversations import StoredConversation, StoredTurn, UsedPassage
+from ragkit.prompts.ask_model import ask_model
+from ragkit.prompts.messages import neutralise, prompt_language
+from ragkit.prompts.packing import Count
+from ragkit.store.people.conversations import StoredConversation, StoredTurn, UsedPassage
 from ragkit.text.analyse import analyse
 from ragkit.types import Hit, Turn
 
 if TYPE_CHECKING:
-    from ragkit.answer.templates import PromptLanguage, Templates
     from ragkit.contracts import LanguageModel
+    from ragkit.prompts.templates import PromptLanguage, Templates
 
 # In a prompt, a summary is the answer to this question.
 SUMMARY_QUESTION: Final[dict[PromptLanguage, str]] = {

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ragkit.conversation.memory import Memory
-from ragkit.conversation.rewrite import Standalone
-from ragkit.store.conversations import StoredTurn, UsedPassage
+from ragkit.question.rewrite import Standalone
+from ragkit.store.people.conversations import StoredTurn, UsedPassage
 from ragkit.types import Answer, Hit, Turn
 
 

@@ -10,16 +10,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from ragkit.answer.question import has_cjk, read_question
-from ragkit.conversation.alone import opens_as_follow_up
-from ragkit.conversation.rewrite import STANDS_ALONE, Standalone
-from ragkit.conversation.vague import naming_terms
-from ragkit.knowledge import PASSAGES
+from ragkit.knowledge.base import PASSAGES
+from ragkit.question.naming_words import naming_terms
+from ragkit.question.reading import has_cjk, read_question
+from ragkit.question.rewrite import STANDS_ALONE, Standalone
+from ragkit.question.standalone import opens_as_follow_up
 from ragkit.text.analyse import analyse
 from ragkit.types import Answer, Reasoning
 
 if TYPE_CHECKING:
-    from ragkit.knowledge import KnowledgeBase
+    from ragkit.knowledge.base import KnowledgeBase
     from ragkit.types import Hit, Turn
 
 Piece = str | Reasoning | Answer

@@ -23,7 +23,7 @@ from platformdirs import user_cache_path
 from ragkit.embed.neutral import PARALLEL, neutral_matrix, parallel_texts
 from ragkit.embed.scripts import SMALL
 from ragkit.errors import ModelError
-from ragkit.private_files import make_private, private
+from ragkit.system.private_files import make_private, private
 
 if TYPE_CHECKING:
     from ragkit.embed.contract import Row
@@ -134,9 +134,9 @@ def _measure(folder: Path) -> None:
     import torch
 
     from ragkit.embed.bert import load_bert
+    from ragkit.embed.forward_pass import run
     from ragkit.embed.int8 import MeasuredEncoder, save_ranges
     from ragkit.embed.projection import save_projection
-    from ragkit.embed.running import run
     from ragkit.embed.tokens import load_tokens
 
     tokens = load_tokens(folder)

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from threading import Lock
 from typing import TYPE_CHECKING
 
-from ragkit.cancellation import check_cancelled
 from ragkit.embed.find import ModelFiles, default_model, find_model, full_name
+from ragkit.embed.forward_pass import one_thread, run
 from ragkit.embed.models import model_card, readable_share
-from ragkit.embed.running import one_thread, run
 from ragkit.embed.tokens import Tokens, TokenSpans, load_tokens
 from ragkit.errors import ModelError
+from ragkit.system.cancellation import check_cancelled
 from ragkit.types import EmbeddingSpace
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from itertools import accumulate, pairwise
 from threading import Lock
 from typing import TYPE_CHECKING, Final
 
-from ragkit.numbering import Numbers, ranges
+from ragkit.text.numbering import Numbers, ranges
 
 if TYPE_CHECKING:
     import numpy as np

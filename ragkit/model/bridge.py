@@ -14,7 +14,7 @@ from contextlib import aclosing
 from queue import SimpleQueue
 from typing import Any, Generic, Self, TypeVar
 
-from ragkit.cancellation import check_cancelled, current_cancellation
+from ragkit.system.cancellation import check_cancelled, current_cancellation
 
 T = TypeVar("T")
 CLOSE_S = 1.0  # how long closing waits for a connection to be let go

@@ -14,7 +14,7 @@ from ragkit.types import Decoding
 if TYPE_CHECKING:
     from ragkit.contracts import LanguageModel
     from ragkit.model.server import ModelServer
-    from ragkit.settings import Settings
+    from ragkit.settings.settings import Settings
 
 LOCAL, PROVIDER = "local:", "provider:"
 

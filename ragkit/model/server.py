@@ -47,7 +47,7 @@ class ModelServer:
     @property
     def shown(self) -> str:
         """The URL without user, password and query, fit for messages."""
-        from ragkit.masking import masked
+        from ragkit.settings.secrets import masked
 
         return masked("llm_url", self.url)
 

@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ragkit.cancellation import check_cancelled
 from ragkit.embed.bert import BertEncoder, bert, read_shape, stored_weights
 from ragkit.embed.find import read_json
 from ragkit.embed.local import batches
 from ragkit.embed.tokens import Tokens
 from ragkit.rerank.parts import best
+from ragkit.system.cancellation import check_cancelled
 
 if TYPE_CHECKING:
     import torch

@@ -9,9 +9,9 @@ from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import Final
 
-from ragkit.cancellation import check_cancelled
 from ragkit.embed.local import batches
 from ragkit.embed.tokens import Tokens
+from ragkit.system.cancellation import check_cancelled
 from ragkit.types import Span
 
 # Padded tokens per batch. On CPUs a wider one is no faster and pads more: 20 passages of unlike

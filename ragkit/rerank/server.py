@@ -17,11 +17,11 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any, Final, Literal
 from urllib.parse import urlsplit
 
-from ragkit.cancellation import check_cancelled
 from ragkit.errors import ModelServerError
-from ragkit.masking import masked
 from ragkit.model.failures import refused
 from ragkit.model.statuses import BUSY
+from ragkit.settings.secrets import masked
+from ragkit.system.cancellation import check_cancelled
 
 if TYPE_CHECKING:
     import httpx

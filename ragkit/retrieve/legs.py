@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING
 
 from ragkit.embed.models import model_card, reads_all
 from ragkit.errors import ModelError
-from ragkit.retrieve.beside import run_beside
-from ragkit.retrieve.candidates import Candidates, Ranking, fuse_wordings
 from ragkit.retrieve.fusion.calibrated import Fused, estimate_background
+from ragkit.retrieve.fusion.candidates import Candidates, Ranking, fuse_wordings
+from ragkit.retrieve.side_thread import run_beside
 from ragkit.retrieve.words import marks
-from ragkit.retrieve.words.lexical import LexicalHits, search_words
+from ragkit.retrieve.words.search import LexicalHits, search_words
 from ragkit.types import Hit, SearchResult, Stage
 
 if TYPE_CHECKING:

@@ -8,18 +8,18 @@ from dataclasses import replace
 from time import perf_counter
 from typing import TYPE_CHECKING
 
-from ragkit.cancellation import check_cancelled
 from ragkit.contracts import Refinement
-from ragkit.filters import Every
+from ragkit.filters.tree import Every
 from ragkit.retrieve.legs import MAX_K
 from ragkit.retrieve.search import check_query
 from ragkit.retrieve.words.marks import read_preferences
+from ragkit.system.cancellation import check_cancelled
 from ragkit.text.analyse import CJK_CHARACTER
 from ragkit.text.analysers import analyser
 from ragkit.types import Hit, Query, SearchResult, Stage
 
 if TYPE_CHECKING:
-    from ragkit.filters import Filter
+    from ragkit.filters.tree import Filter
     from ragkit.retrieve.search import HybridRetriever
 
 

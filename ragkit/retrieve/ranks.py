@@ -9,12 +9,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ragkit.filters import Every
-from ragkit.retrieve.words.lexical import search_words
+from ragkit.filters.tree import Every
+from ragkit.retrieve.words.search import search_words
 
 if TYPE_CHECKING:
     from ragkit.contracts import Reader, Vectors
-    from ragkit.filters import Filter
+    from ragkit.filters.tree import Filter
     from ragkit.types import EmbeddingSpace
 
 BATCH = 10_000  # chunks of one statement

@@ -12,7 +12,7 @@ from ragkit.types import Hit, Mode, Query, SearchResult
 
 if TYPE_CHECKING:
     from ragkit.contracts import Embedder, Store
-    from ragkit.filters import Filter
+    from ragkit.filters.tree import Filter
 
 MAX_QUERY_CHARS = 32_000  # arbitrary: room for a pasted page, none for a file
 

@@ -2,7 +2,7 @@
 
 Old versions are included. Everything is compared and counted exactly, over the collection and the
 old versions beside it, so a search costs in proportion to both. How versions are kept is in
-`ragkit.store.versions`.
+`ragkit.store.documents.versions`.
 """
 
 from __future__ import annotations
@@ -14,21 +14,22 @@ from typing import TYPE_CHECKING, Any, Final
 from psycopg.sql import SQL
 
 from ragkit.errors import NotFoundError, UsageError
-from ragkit.postings import Postings, Term
-from ragkit.store import metadata, postings, versions
 from ragkit.store import vectors as spaces
-from ragkit.store.access import Hidden
-from ragkit.store.binding import require
+from ragkit.store.documents import metadata, versions
+from ragkit.store.documents.filter_sql import Restriction, restriction
+from ragkit.store.documents.visible import Hidden
 from ragkit.store.reader import PostgresReader
+from ragkit.store.vectors.active_space import require
 from ragkit.store.vectors.packed import packed_query, register
 from ragkit.store.vectors.rows import QUERY
-from ragkit.store.where import Restriction, restriction
+from ragkit.store.words import postings
+from ragkit.text.postings import Postings, Term
 
 if TYPE_CHECKING:
     from psycopg.sql import Composable
 
     from ragkit.contracts import Vectors
-    from ragkit.filters import Filter
+    from ragkit.filters.tree import Filter
     from ragkit.store.session import Session
     from ragkit.types import EmbeddingSpace
 

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import psycopg
 
-from ragkit.closing import Closing
 from ragkit.errors import DatabaseError, MigrationError, UsageError
-from ragkit.store.lending import translate
+from ragkit.store.connection.transactions import translate
+from ragkit.store.documents.filter_sql import Readers
 from ragkit.store.postgres import PostgresStore
 from ragkit.store.vectors import Layout
-from ragkit.store.where import Readers
+from ragkit.system.closing import Closing
 from ragkit.text.analyse import ANALYSER
 from ragkit.text.analysers import analyser_name
 
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from psycopg import Connection
     from psycopg_pool import ConnectionPool
 
-    from ragkit.settings import Settings
-    from ragkit.store.embedded import EmbeddedServer
-    from ragkit.store.replica import Replica
+    from ragkit.settings.settings import Settings
+    from ragkit.store.connection.replica import Replica
+    from ragkit.store.server.embedded import EmbeddedServer
 
 
 class Database(Closing):
@@ -67,7 +67,7 @@ class Database(Closing):
 
         For tables and indexes, and for what an operator does to all tenants. Raises DatabaseError.
         """
-        from ragkit.store.connect import connect
+        from ragkit.store.connection.connect import connect
 
         if self._owner_url is None:
             raise DatabaseError(
@@ -100,14 +100,14 @@ def open_database(settings: Settings) -> Database:
     While tenants are on, the connections are a role's that row-level security binds. Raises
     DatabaseError or MigrationError, one line each with the remedy.
     """
-    from ragkit.store.acting import act_for
-    from ragkit.store.connect import open_pool
+    from ragkit.store.connection.connect import open_pool
+    from ragkit.store.connection.identity import act_for
 
     server: EmbeddedServer | None = None
     owner_url: str | None
     try:
         if settings.database_url is None:
-            from ragkit.store.embedded import EmbeddedServer
+            from ragkit.store.server.embedded import EmbeddedServer
 
             server = EmbeddedServer.open(settings.home)
             url, owner_url = _embedded(settings, server.url), server.url
@@ -142,9 +142,9 @@ def prepare_database(settings: Settings) -> list[str]:
     """
     from psycopg.conninfo import conninfo_to_dict
 
-    from ragkit.store import tenancy
-    from ragkit.store.connect import check_fit, connect
-    from ragkit.store.migrate import migrate
+    from ragkit.store.connection import roles
+    from ragkit.store.connection.connect import check_fit, connect
+    from ragkit.store.connection.migrate import migrate
 
     if settings.database_url is None:
         with open_database(settings) as database, database.pool.connection() as conn:
@@ -168,12 +168,12 @@ def prepare_database(settings: Settings) -> list[str]:
         done = [f"applied {name}" for name in migrate(conn)] or ["the tables are up to date"]
         enforce = settings.tenants == "on"
         secret = None if password is None else str(password)
-        return done + tenancy.prepare(conn, str(role), secret, enforce=enforce)
+        return done + roles.prepare(conn, str(role), secret, enforce=enforce)
 
 
 def _replica(settings: Settings, pool: ConnectionPool[Connection[Any]]) -> Replica | None:
     """Open the standby that the settings name; without one, every search asks the primary."""
-    from ragkit.store.replica import open_replica
+    from ragkit.store.connection.replica import open_replica
 
     if settings.database_replica_url is None:
         return None
@@ -193,9 +193,9 @@ def _embedded(settings: Settings, url: str) -> str:
     """Bring the embedded database up to date; return the address to use it by."""
     from psycopg.conninfo import make_conninfo
 
-    from ragkit.store import tenancy
-    from ragkit.store.connect import check_fit, connect
-    from ragkit.store.migrate import migrate
+    from ragkit.store.connection import roles
+    from ragkit.store.connection.connect import check_fit, connect
+    from ragkit.store.connection.migrate import migrate
 
     with connect(url) as conn:
         check_fit(conn)
@@ -203,17 +203,17 @@ def _embedded(settings: Settings, url: str) -> str:
         if settings.tenants == "off":
             return url
         with conn.cursor() as cursor:
-            ready = tenancy.weakness(cursor, tenancy.RUNTIME) is None
+            ready = roles.weakness(cursor, roles.RUNTIME) is None
         if not ready:
-            tenancy.prepare(conn, tenancy.RUNTIME, enforce=True)
-    return make_conninfo(url, user=tenancy.RUNTIME)
+            roles.prepare(conn, roles.RUNTIME, enforce=True)
+    return make_conninfo(url, user=roles.RUNTIME)
 
 
 def _by_url(settings: Settings) -> tuple[str, str | None]:
     """Bring a server's database up to date; return its address, and its owner's where known."""
-    from ragkit.store import tenancy
-    from ragkit.store.connect import check_fit, connect
-    from ragkit.store.migrate import is_current, migrate
+    from ragkit.store.connection import roles
+    from ragkit.store.connection.connect import check_fit, connect
+    from ragkit.store.connection.migrate import is_current, migrate
 
     assert settings.database_url is not None
     url = settings.database_url.get_secret_value()
@@ -233,5 +233,5 @@ def _by_url(settings: Settings) -> tuple[str, str | None]:
             with connect(owner_url) as direct:
                 migrate(direct)
         if tenants:
-            tenancy.check(conn)
+            roles.check(conn)
     return url, owner_url

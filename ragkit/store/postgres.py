@@ -12,20 +12,22 @@ from typing import TYPE_CHECKING, Any, Self
 from psycopg import Connection
 
 from ragkit.errors import UsageError
-from ragkit.store import postings, renewing, vectors, versions
+from ragkit.store import vectors
 from ragkit.store.as_of import AsOfReader
-from ragkit.store.lending import lent
+from ragkit.store.connection.transactions import lent
+from ragkit.store.documents import versions
+from ragkit.store.documents.filter_sql import Readers
 from ragkit.store.reader import PostgresReader
-from ragkit.store.spaces import Spaces
 from ragkit.store.storing import MAX_NAME_CHARS, Storing
-from ragkit.store.where import Readers
+from ragkit.store.vectors.collection_spaces import Spaces
+from ragkit.store.words import postings, reindex
 from ragkit.text.analyse import ANALYSER
 from ragkit.types import EmbeddingSpace
 
 if TYPE_CHECKING:
     from psycopg_pool import ConnectionPool
 
-    from ragkit.store.replica import Replica
+    from ragkit.store.connection.replica import Replica
     from ragkit.store.session import Session
 
 __all__ = ["MAX_NAME_CHARS", "PostgresStore"]
@@ -115,7 +117,7 @@ class PostgresStore(Storing):
     def renew_words(self, collection: str) -> bool:
         """Index a collection's words by its analyser's successor; tell if there is one."""
         with self._in_collection(collection) as (session, number):
-            return renewing.renew(session, number)
+            return reindex.renew(session, number)
 
     def active_space(self, collection: str) -> EmbeddingSpace | None:
         active = self.spaces.active(collection)

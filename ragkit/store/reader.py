@@ -5,20 +5,22 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ragkit.postings import Postings
-from ragkit.store import access, documents, metadata, neighbours, postings
 from ragkit.store import vectors as spaces
-from ragkit.store.binding import require
-from ragkit.store.chunks import hits
-from ragkit.store.fields import fields
+from ragkit.store.documents import documents, metadata, neighbours
+from ragkit.store.documents import visible as access
+from ragkit.store.documents.chunks import hits
+from ragkit.store.documents.fields import fields
+from ragkit.store.documents.filter_sql import Restriction, allowed, matching, restriction
+from ragkit.store.vectors.active_space import require
 from ragkit.store.vectors.trial import Trial, sample, trial
-from ragkit.store.where import Restriction, allowed, matching, restriction
+from ragkit.store.words import postings
 from ragkit.text.analysers import name_from
+from ragkit.text.postings import Postings
 from ragkit.types import Chunk, EmbeddingSpace, Fields, Hit, Span
 
 if TYPE_CHECKING:
     from ragkit.contracts import Vectors
-    from ragkit.filters import Filter
+    from ragkit.filters.tree import Filter
     from ragkit.store.session import Session
 
 

@@ -289,7 +289,7 @@ CREATE INDEX metadata_value_number ON metadata_value (tenant, collection_id, key
 
 -- The word index: raw term frequencies, so that idf and the average length are always current. It
 -- is written in segments that never change, each with its chunks' ids and lengths, and compact
--- postings (see ragkit/store/segments.py). Numbers are big-endian; terms are in the order of their
+-- postings (see ragkit/store/words/segments.py). Numbers are big-endian; terms are in the order of their
 -- code points, so that those beginning with a character are a range.
 
 CREATE TABLE lexical_segment (

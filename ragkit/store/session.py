@@ -12,15 +12,15 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from ragkit.store.acting import Beginning, begin, readers_array
-from ragkit.store.lending import lend_begun
+from ragkit.store.connection.identity import Beginning, begin, readers_array
+from ragkit.store.connection.transactions import lend_begun
 
 if TYPE_CHECKING:
     from psycopg import Connection, Cursor
     from psycopg.abc import QueryNoTemplate
     from psycopg_pool import ConnectionPool
 
-    from ragkit.store.where import Readers
+    from ragkit.store.documents.filter_sql import Readers
 
     Pool = ConnectionPool[Connection[Any]]
 
@@ -140,7 +140,7 @@ class TenantSessions:
     @contextmanager
     def _in_collection(self, name: str, *, lock: bool = False) -> Iterator[tuple[Session, int]]:
         """Open a session and look a collection up in it; see `documents.collection_id`."""
-        from ragkit.store.documents import collection_id
+        from ragkit.store.documents.documents import collection_id
 
         with self._session() as session:
             yield session, collection_id(session, name, lock=lock)

@@ -11,18 +11,20 @@ from itertools import compress
 from typing import TYPE_CHECKING
 
 from ragkit.errors import UsageError
-from ragkit.store import copies, documents, holding, postings, renaming, sent, versions, writing
-from ragkit.store.again import again_after_conflicts
-from ragkit.store.binding import bind, hold
-from ragkit.store.lending import lent
-from ragkit.store.lookups import Lookups
-from ragkit.store.sharing import Sharing, set_new
+from ragkit.store.connection.retry import again_after_conflicts
+from ragkit.store.connection.transactions import lent
+from ragkit.store.documents import copies, documents, rename, upload_place, versions, write
+from ragkit.store.documents.lookups import Lookups
+from ragkit.store.documents.sharing import Sharing, set_new
+from ragkit.store.jobs import lease
+from ragkit.store.vectors.active_space import bind, hold
+from ragkit.store.words import postings
 from ragkit.text.analysers import analyser, name_from
 from ragkit.types import Collection, Document, EmbeddingSpace, NewDocument
 
 if TYPE_CHECKING:
     from ragkit.contracts import Vectors
-    from ragkit.store.holding import Held
+    from ragkit.store.jobs.lease import Held
     from ragkit.store.session import Session
 
     Done = Sequence[tuple[Held, Mapping[str, object] | None]]  # jobs with figures for the ledger
@@ -79,7 +81,7 @@ class Storing(Lookups):
         _check_name(new)
         with self._in_collection(name) as (session, collection):
             if new != name:
-                renaming.rename(session, collection, name, new)
+                rename.rename(session, collection, name, new)
 
     def put_document(
         self,
@@ -95,7 +97,7 @@ class Storing(Lookups):
         """Add or replace a document; a job is marked done in the same transaction.
 
         `figures` are stored with the job. `source` is the upload it was made of. The content that
-        it replaces stays where another file has the same: see `ragkit.store.copies`. Raises
+        it replaces stays where another file has the same: see `ragkit.store.documents.copies`. Raises
         LeaseLostError when the job is no longer its holder's, NotFoundError when a later upload has
         replaced this one, IngestError when its sender may not put it there by now, OtherModelError
         for vectors of another space than the collection's.
@@ -104,7 +106,7 @@ class Storing(Lookups):
         stored = self._put(collection, [(document, vectors)], space, done=done, source=source)[0]
         if stored is None:
             assert job is not None, "a document without a job is stored"
-            raise holding.lost(job)
+            raise lease.lost(job)
         return stored
 
     def put_documents(
@@ -121,7 +123,7 @@ class Storing(Lookups):
         return [document for document in stored if document is not None]
 
     def put_results(
-        self, collection: str, results: Sequence[writing.Result], space: EmbeddingSpace
+        self, collection: str, results: Sequence[write.Result], space: EmbeddingSpace
     ) -> list[Document | None]:
         """Add or replace the documents of several jobs, which are marked done, in one transaction.
 
@@ -136,7 +138,7 @@ class Storing(Lookups):
     def _put(
         self,
         collection: str,
-        entries: writing.Entries,
+        entries: write.Entries,
         space: EmbeddingSpace,
         *,
         done: Done | None = None,
@@ -145,7 +147,7 @@ class Storing(Lookups):
         """Store entries; None for one whose job, in `done`, is no longer its holder's."""
         if not entries:
             return []
-        writing.check(entries, space)
+        write.check(entries, space)
         space_id = self._space_id(space)
         with self._session() as session:
             number, settings = documents.collection_row(session, collection)
@@ -153,22 +155,22 @@ class Storing(Lookups):
             if self._keep_versions:
                 versions.add_collection_of_versions(session, number)
         order = sorted(range(len(entries)), key=lambda place: entries[place][0].uri)
-        batch = writing.prepared([entries[place] for place in order], settings)
+        batch = write.prepared([entries[place] for place in order], settings)
         with self._session() as session:
             locked, current = documents.collection_row(session, collection, lock=True)
             if locked != number:
                 raise UsageError(f"The collection {collection!r} was just made anew: try again.")
             if name_from(current) != name_from(settings):  # indexed anew meanwhile
-                batch = writing.prepared([entries[place] for place in order], current)
+                batch = write.prepared([entries[place] for place in order], current)
             if done is not None:
                 done = [done[place] for place in order]
                 jobs = [job for job, _ in done]
-                is_held = holding.hold_some(session.cursor, session.tenant, jobs)
+                is_held = lease.hold_some(session.cursor, session.tenant, jobs)
                 order, done = list(compress(order, is_held)), list(compress(done, is_held))
                 batch = batch.only(is_held)
             hold(session, number, space_id, space)
             keep = self._keep_versions
-            stored = writing.write(
+            stored = write.write(
                 session, number, space_id, batch, keep_versions=keep, source=source
             )
             if done is not None:
@@ -195,10 +197,10 @@ class Storing(Lookups):
         LeaseLostError when the job is no longer its holder's.
         """
         with self._in_collection(collection, lock=True) as (session, number):
-            holding.hold(session.cursor, session.tenant, job)
-            document = sent.put_source(session, number, source, content_hash, fingerprints)
+            lease.hold(session.cursor, session.tenant, job)
+            document = upload_place.put_source(session, number, source, content_hash, fingerprints)
             if document is not None:
-                holding.finish(session.cursor, session.tenant, job, document, content_hash)
+                lease.finish(session.cursor, session.tenant, job, document, content_hash)
         return document
 
     @again_after_conflicts
@@ -222,11 +224,11 @@ class Storing(Lookups):
         """
         with self._in_collection(collection, lock=True) as (session, number):
             if job is not None:
-                holding.hold(session.cursor, session.tenant, job)
+                lease.hold(session.cursor, session.tenant, job)
             is_noted = copies.put_copy(session, number, uri, known, document, similarity)
             if is_noted and job is not None:
                 content_hash = known[0]
-                holding.finish(session.cursor, session.tenant, job, document, content_hash, figures)
+                lease.finish(session.cursor, session.tenant, job, document, content_hash, figures)
         return is_noted
 
     def delete_document(self, collection: str, document: int) -> None:
@@ -243,7 +245,7 @@ class Storing(Lookups):
         """
         with self._in_collection(collection, lock=True) as (session, number):
             key = documents.key_of(session, number, document)
-            holding.cancel(session.cursor, session.tenant, number, [key])
+            lease.cancel(session.cursor, session.tenant, number, [key])
             documents.lock_document(session, number, document)
             heir = copies.remove(session, document, with_copies=with_copies)
             is_merge_due = postings.has_many_empty(session, number)
@@ -259,7 +261,7 @@ class Storing(Lookups):
         """
         with self._in_collection(collection, lock=True) as (session, number):
             keys = [documents.uri_key(uri) for uri in uris]
-            holding.cancel(session.cursor, session.tenant, number, keys)
+            lease.cancel(session.cursor, session.tenant, number, keys)
             deleted = copies.remove_uris(session, number, keys)
             is_merge_due = postings.has_many_empty(session, number)
         if is_merge_due:
@@ -272,14 +274,14 @@ class Storing(Lookups):
 
 
 def _finish(
-    session: Session, done: Done, stored: Sequence[tuple[int, int]], batch: writing.Batch
+    session: Session, done: Done, stored: Sequence[tuple[int, int]], batch: write.Batch
 ) -> None:
     """Mark jobs done whose documents were stored."""
     rows = [
         (job, number, document.content_hash, figures)
         for (job, figures), (number, _), document in zip(done, stored, batch.documents, strict=True)
     ]
-    holding.finish_some(session.cursor, session.tenant, rows)
+    lease.finish_some(session.cursor, session.tenant, rows)
 
 
 def _check_name(name: str) -> None:

@@ -1,5 +1,5 @@
 -- Bring a database that the last numbered migration before schema.sql made (number 19) to what
--- schema.sql makes. Runs once, in one transaction; see ragkit/store/migrate.py.
+-- schema.sql makes. Runs once, in one transaction; see ragkit/store/connection/migrate.py.
 
 -- Triggers: statements of the same transaction take their place.
 DROP TRIGGER IF EXISTS keep_version ON document;

@@ -15,10 +15,10 @@ from threading import Lock
 from typing import TYPE_CHECKING
 
 from ragkit.errors import NotFoundError, OtherModelError, UsageError
-from ragkit.filters import METADATA, Filter, comparisons, key_of, matches, texts_of, unknown
-from ragkit.postings import Posting, Postings, Segment, Term
+from ragkit.filters.tree import METADATA, Filter, comparisons, key_of, matches, texts_of, unknown
 from ragkit.text.analyse import ANALYSER, analyse
 from ragkit.text.passage import words_of
+from ragkit.text.postings import Posting, Postings, Segment, Term
 from ragkit.types import (
     Chunk,
     Collection,

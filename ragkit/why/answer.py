@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Protocol, runtime_checkable
 from ragkit.why.steps import Step
 
 if TYPE_CHECKING:
-    from ragkit.answer.gate import Decision
+    from ragkit.answer.refuse.gate import Decision
     from ragkit.types import Draft, Hit, Mode
-    from ragkit.why.seen import ExplainedSearch
+    from ragkit.why.explained_search import ExplainedSearch
 
     Judge = Callable[[str, Sequence[Hit], Mode], Decision]
     Draw = Callable[[Decision, str, Sequence[Hit]], Draft]

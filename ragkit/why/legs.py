@@ -14,7 +14,7 @@ from ragkit.text.analyse import analyse
 from ragkit.why.steps import Step
 
 if TYPE_CHECKING:
-    from ragkit.why.seen import ExplainedSearch
+    from ragkit.why.explained_search import ExplainedSearch
 
 MAX_WORDS: Final = 8  # named in a sentence; arbitrary
 _OWN_WORDS: Final = (

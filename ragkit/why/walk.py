@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from ragkit.document_names import named
+from ragkit.documents.lookup import named
 from ragkit.why.answer import answer_steps
+from ragkit.why.explained_search import ExplainedSearch
+from ragkit.why.ingestion import chunk_step, ingestion_step, parse_step, version_step
 from ragkit.why.legs import leg_steps
-from ragkit.why.refined import refinement_steps
-from ragkit.why.seen import ExplainedSearch
+from ragkit.why.refinements import refinement_steps
 from ragkit.why.steps import Step, Why
-from ragkit.why.taken_in import chunk_step, ingestion_step, parse_step, version_step
 
 if TYPE_CHECKING:
-    from ragkit.knowledge import KnowledgeBase
+    from ragkit.knowledge.base import KnowledgeBase
     from ragkit.types import Document, Mode
     from ragkit.why.answer import Draw, Judge
 
@@ -31,7 +31,7 @@ def walk(
 ) -> Why:
     """Follow a document through the answering of a question, up to the stage that loses it.
 
-    `name` is its number, or its name: see `ragkit.naming`.
+    `name` is its number, or its name: see `ragkit.documents.names`.
     Without `draft` the walk ends before generation. Raises UsageError for a name of
     several documents, NotFoundError for an unknown collection, and what a search raises.
     """

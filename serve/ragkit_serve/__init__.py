@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING
 from ragkit._lazy import lazy_exports
 
 if TYPE_CHECKING:
-    from ragkit_serve.stub import StubServer as StubServer
+    from ragkit.testing.stub_server.server import StubServer as StubServer
 else:
-    __getattr__, __dir__, __all__ = lazy_exports(__name__, {"ragkit_serve.stub": "StubServer"})
+    __getattr__, __dir__, __all__ = lazy_exports(
+        __name__, {"ragkit.testing.stub_server.server": "StubServer"}
+    )

@@ -13,14 +13,14 @@ from typing import Any
 import httpx
 import pytest
 
-from ragkit.cancellation import Cancellation, WorkCancelledError, check_cancelled
 from ragkit.contracts import Embedder
 from ragkit.embed.local import LocalEmbedder, _Loaded
+from ragkit.knowledge.cosine_reranker import CosineReranker
 from ragkit.model.bridge import Pieces
-from ragkit.rerank.cosine import CosineReranker
 from ragkit.rerank.parts import score_in_parts
 from ragkit.rerank.server import BATCH, ServerReranker
 from ragkit.retrieve.pipeline import Pipeline
+from ragkit.system.cancellation import Cancellation, WorkCancelledError, check_cancelled
 from ragkit.types import Hit, SearchResult
 
 TEXTS = ["Everybody has twenty-eight days of leave in every year. " * 8] * 64

@@ -11,7 +11,7 @@ import psycopg
 import pytest
 from psycopg import sql
 
-from ragkit_serve.stub import Fault, Reply, StubServer
+from ragkit.testing.stub_server.server import Fault, Reply, StubServer
 from tests.commands import Commands, run
 
 HANDBOOK = {
@@ -41,7 +41,7 @@ def test_a_command_that_is_run_here_leaves_logging_as_it_was(
 ) -> None:
     """A log line that comes after it would be written to a stream that is closed."""
     monkeypatch.setattr("os._exit", sys.exit)  # which `ragkit worker` ends by
-    monkeypatch.setattr("ragkit_ingest.worker.work", lambda *_, until_empty: sys.exit(0))
+    monkeypatch.setattr("ragkit_ingest.worker.worker.work", lambda *_, until_empty: sys.exit(0))
     root = logging.getLogger()
     before = root.handlers[:], root.level
     assert run("worker").returncode == 0

@@ -21,14 +21,14 @@ from pydantic import SecretStr
 from typer.testing import CliRunner
 
 from ragkit import Settings
-from ragkit.cli import app
+from ragkit.cli.main import app
 from ragkit.contracts import Embedder
 from ragkit.errors import RagkitError
-from ragkit.store.conversations import Conversations
 from ragkit.store.open import open_database
+from ragkit.store.people.conversations import Conversations
 from ragkit.testing.corpus import CORPUS, fill, new_document
+from ragkit.testing.stub_server.server import Fault, Reply
 from ragkit_serve import StubServer
-from ragkit_serve.stub import Fault, Reply
 from tests.databases import Databases
 
 WAIT_S = 60

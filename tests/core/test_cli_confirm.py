@@ -6,7 +6,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from ragkit.cli_confirm import confirm
+from ragkit.cli.confirm import confirm
 from ragkit.errors import UsageError
 
 

@@ -14,11 +14,11 @@ from pydantic import SecretStr
 from typer.testing import CliRunner
 
 from ragkit import Settings
-from ragkit.cli import app
+from ragkit.cli.main import app
 from ragkit.conversation.export import to_markdown
 from ragkit.errors import RagkitError
-from ragkit.store.conversations import Conversations, StoredTurn, UsedPassage
 from ragkit.store.open import open_database
+from ragkit.store.people.conversations import Conversations, StoredTurn, UsedPassage
 from ragkit.types import Citation, Claim
 
 TURN = StoredTurn(

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from ragkit.cli_decoding import NAMES, decoding_with
+from ragkit.cli.decoding import NAMES, decoding_with
 from ragkit.errors import UsageError
-from ragkit.settings import Settings
+from ragkit.settings.settings import Settings
 from ragkit.types import Decoding
 
 SETTINGS = Settings(llm_url="http://h/v1", llm_model="m", llm_temperature=0.9, llm_seed=7)

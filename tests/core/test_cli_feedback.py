@@ -12,11 +12,11 @@ from pydantic import SecretStr
 from typer.testing import CliRunner
 
 from ragkit import Settings
-from ragkit.cli import app
+from ragkit.cli.main import app
 from ragkit.errors import RagkitError
-from ragkit.store.feedback import Feedback
-from ragkit.store.kept import KeptAnswers
 from ragkit.store.open import Database, open_database
+from ragkit.store.people.feedback import Feedback
+from ragkit.store.people.kept_answers import KeptAnswers
 from ragkit.types import Answer, Citation
 
 ANSWER = Answer("25 天 [1].", False, "", (Citation(1, 7, "h.md", "H", 2, 10, 20, "25 天"),))

@@ -13,7 +13,7 @@ from pydantic import SecretStr
 from typer.testing import CliRunner
 
 from ragkit import Settings
-from ragkit.cli import app
+from ragkit.cli.main import app
 from ragkit.errors import NotFoundError, SettingsError, UsageError
 from ragkit.store.open import Database, open_database
 from ragkit.testing import FakeEmbedder, fill, new_document

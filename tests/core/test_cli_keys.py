@@ -12,8 +12,9 @@ import pytest
 from pydantic import SecretStr
 from typer.testing import CliRunner, Result
 
-from ragkit import Settings, keys
-from ragkit.cli import app
+from ragkit import Settings
+from ragkit.access import keys
+from ragkit.cli.main import app
 from ragkit.errors import RagkitError
 from ragkit.store.open import Database, open_database
 

@@ -4,12 +4,12 @@ from datetime import UTC, datetime
 
 import pytest
 
-from ragkit import cli_reembed_text as text
-from ragkit.compare_spaces import Comparison, Side
-from ragkit.reembed import Built, Progress
-from ragkit.settings import Settings
-from ragkit.store.binding import KeptSpace
+from ragkit.cli import reembed_text as text
+from ragkit.settings.settings import Settings
+from ragkit.store.vectors.active_space import KeptSpace
 from ragkit.types import EmbeddingSpace
+from ragkit.upkeep.compare_spaces import Comparison, Side
+from ragkit.upkeep.reembed import Built, Progress
 
 OLD, NEW = EmbeddingSpace("a", "1", 32), EmbeddingSpace("b", "2", 24)
 KEPT = KeptSpace(2, NEW, "models/b", None, "ready", datetime(2026, 1, 1, tzinfo=UTC), None, None)

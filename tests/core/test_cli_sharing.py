@@ -10,8 +10,10 @@ import pytest
 from pydantic import SecretStr
 from typer.testing import CliRunner, Result
 
-from ragkit import Settings, keys, mcp_server
-from ragkit.cli import app
+from ragkit import Settings
+from ragkit.access import keys
+from ragkit.adapters import mcp
+from ragkit.cli.main import app
 from ragkit.errors import RagkitError
 from ragkit.store.open import Database, open_database
 from ragkit.testing.corpus import fill, new_document
@@ -148,6 +150,6 @@ def test_a_filter_narrows_a_search(database: Database) -> None:
 
 def test_a_program_reads_as_its_key_does(database: Database) -> None:
     made = keys.create(database, name="k", principal="ada", groups=("hr", "it"))
-    caller = mcp_server.caller_of(Settings(key=SecretStr(made.secret)), database)
+    caller = mcp.caller_of(Settings(key=SecretStr(made.secret)), database)
     assert caller.readers == ("user:ada", "group:hr", "group:it")
-    assert mcp_server.caller_of(Settings(), database).readers is None
+    assert mcp.caller_of(Settings(), database).readers is None

@@ -12,15 +12,15 @@ from pydantic import SecretStr
 from typer.testing import CliRunner
 
 from ragkit import KnowledgeBase, Settings
-from ragkit.answer.extract import ExtractiveGenerator
-from ragkit.cli import app
+from ragkit.answer.write.extract import ExtractiveGenerator
+from ragkit.cli.main import app
 from ragkit.conversation import Conversation
 from ragkit.errors import NotFoundError, UsageError
-from ragkit.store.backup import content
-from ragkit.store.connect import connect
-from ragkit.store.conversations import Conversations
-from ragkit.store.history import History
+from ragkit.store.admin.backup import content
+from ragkit.store.connection.connect import connect
+from ragkit.store.documents.history import History
 from ragkit.store.open import Database, open_database
+from ragkit.store.people.conversations import Conversations
 from ragkit.testing import FakeStore
 from ragkit.testing.corpus import fill, new_document
 from ragkit.testing.embedder import FakeEmbedder

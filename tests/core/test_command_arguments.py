@@ -2,8 +2,8 @@
 
 import pytest
 
-from ragkit.command_arguments import read_arguments
-from ragkit.command_output import AskRequest, Request, SearchRequest
+from ragkit.cli.arguments import read_arguments
+from ragkit.cli.output import AskRequest, Request, SearchRequest
 
 
 @pytest.mark.parametrize(

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from ragkit.answer.extract import ExtractiveGenerator
-from ragkit.answer.llm import ChatGenerator
+from ragkit.answer.write.extract import ExtractiveGenerator
+from ragkit.answer.write.llm import ChatGenerator
 from ragkit.contracts import Embedder, Generator
 from ragkit.embed.local import LocalEmbedder
 from ragkit.model.served import ServedModel

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from ragkit.content_hash import content_hash, is_content
+from ragkit.documents.content_hash import content_hash, is_content
 
 DATA = b"Leave is 28 days."
 PARSED = {"author": "Ada", "created": "2020-04-02", "modified": "2021"}

@@ -9,10 +9,10 @@ import pytest
 from pydantic import SecretStr
 
 from ragkit import Settings
-from ragkit.cli import COMMANDS
-from ragkit.store.feedback import Feedback
-from ragkit.store.kept import KeptAnswers
+from ragkit.cli.main import COMMANDS
 from ragkit.store.open import open_database
+from ragkit.store.people.feedback import Feedback
+from ragkit.store.people.kept_answers import KeptAnswers
 from ragkit.types import Answer
 from tests.commands import Commands
 from tests.places import ROOT

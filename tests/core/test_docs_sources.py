@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from ragkit.cli import app
+from ragkit.cli.main import app
 from ragkit.errors import RagkitError
 from tests.places import ROOT
 

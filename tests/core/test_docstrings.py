@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from ragkit import testing
-from ragkit.cli import COMMANDS
-from ragkit_eval.cli import COMMANDS as EVALUATIONS
+from ragkit.cli.main import COMMANDS
+from ragkit_eval.cli.main import COMMANDS as EVALUATIONS
 from tests.places import ROOT
 
 PARTS = ("ragkit", "ingest/ragkit_ingest", "serve/ragkit_serve", "eval/ragkit_eval")
@@ -73,7 +73,7 @@ def test_what_a_docstring_names_is_there(file: Path) -> None:
     [
         ("Asked by `ragkit nowhere`.", ["ragkit nowhere"]),
         ("Judged by `ragkit eval nothing`.", ["ragkit eval nothing"]),
-        ("See `ragkit.nowhere` and `ragkit.cli`.", ["ragkit.nowhere"]),
+        ("See `ragkit.nowhere` and `ragkit.cli.main`.", ["ragkit.nowhere"]),
         ("It is `opened(by=name)`, and `load`.", ["opened(by=name)"]),
         ("Gives a ParsedTexts, from ParsedText.", ["ParsedTexts"]),
         ("See `docs/nowhere.md`, `docs/README.md`.", ["docs/nowhere.md"]),

@@ -7,14 +7,15 @@ from pathlib import Path
 import pytest
 from pydantic import SecretStr
 
-from ragkit import KnowledgeBase, Settings, build
-from ragkit.answer.cutoff import Cutoff
+from ragkit import KnowledgeBase, Settings
+from ragkit.answer.refuse.cutoff import Cutoff
 from ragkit.contracts import Embedder
-from ragkit.doctor import Check, examine
-from ragkit.store.calibration import Calibration, Calibrations
-from ragkit.store.connect import connect
+from ragkit.knowledge import build
+from ragkit.store.connection.connect import connect
 from ragkit.store.open import open_database
+from ragkit.store.people.calibration import Calibration, Calibrations
 from ragkit.testing.corpus import fill, new_document
+from ragkit.upkeep.doctor import Check, examine
 from tests.core.embed.tiny_model import write_model
 
 

@@ -8,10 +8,10 @@ import pytest
 
 from ragkit.contracts import Embedder
 from ragkit.embed.local import LocalEmbedder
-from ragkit.embedders import MAX_KEPT, Embedders, source_of
 from ragkit.errors import ModelError, OtherModelError
-from ragkit.settings import Settings
-from ragkit.store.binding import KeptSpace
+from ragkit.knowledge.embedders import MAX_KEPT, Embedders, source_of
+from ragkit.settings.settings import Settings
+from ragkit.store.vectors.active_space import KeptSpace
 from tests.core.embed.tiny_model import write_model
 
 

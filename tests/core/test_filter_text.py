@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ragkit.errors import QueryError
-from ragkit.filter_text import read, write
-from ragkit.filters import Comparison, Every, Filter, Not, Some, matches, parse
+from ragkit.filters.text import read, write
+from ragkit.filters.tree import Comparison, Every, Filter, Not, Some, matches, parse
 
 HOSTILE = [
     "a'b",

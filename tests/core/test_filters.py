@@ -15,16 +15,16 @@ from pydantic import SecretStr
 from ragkit import Settings
 from ragkit.contracts import Embedder
 from ragkit.errors import NotFoundError, QueryError, UsageError
-from ragkit.filter_text import write
-from ragkit.filters import matches, parse, texts_of
-from ragkit.knowledge import KnowledgeBase
-from ragkit.store import metadata
-from ragkit.store.documents import collection_id
-from ragkit.store.metadata import MetadataKeys
+from ragkit.filters.text import write
+from ragkit.filters.tree import matches, parse, texts_of
+from ragkit.knowledge.base import KnowledgeBase
+from ragkit.store.documents import metadata
+from ragkit.store.documents.documents import collection_id
+from ragkit.store.documents.filter_sql import matching, restriction
+from ragkit.store.documents.metadata import MetadataKeys
 from ragkit.store.open import Database, open_database
 from ragkit.store.postgres import PostgresStore
 from ragkit.store.session import session_on
-from ragkit.store.where import matching, restriction
 from ragkit.testing.answering import FakeGenerator
 from ragkit.testing.corpus import fill, new_document
 from ragkit.testing.embedder import FakeEmbedder

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from ragkit.job_page import page
-from ragkit.job_report import FileFigures, JobReport, report
-from ragkit.store.ledger import Run
+from ragkit.cli.job_page import page
+from ragkit.cli.job_report import FileFigures, JobReport, report
+from ragkit.store.jobs.ledger import Run
 
 pytestmark = pytest.mark.browser
 

@@ -3,9 +3,9 @@
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from ragkit.job_page import page
-from ragkit.job_report import report
-from ragkit.store.ledger import LedgerJob, Run
+from ragkit.cli.job_page import page
+from ragkit.cli.job_report import report
+from ragkit.store.jobs.ledger import LedgerJob, Run
 
 START = datetime(2026, 11, 22, 8, 0, tzinfo=UTC)
 RUN = Run(7, "notes", "ingest", "shelf", START, START + timedelta(seconds=60), {"seconds": 60.0})

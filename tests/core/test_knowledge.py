@@ -9,11 +9,11 @@ import pytest
 from pydantic import SecretStr
 
 from ragkit import Answer, KnowledgeBase, Settings
-from ragkit.answer.cutoff import Cutoff
-from ragkit.answer.entailment import EntailmentModel
-from ragkit.answer.extract import ExtractiveGenerator
-from ragkit.answer.gate import Gate
-from ragkit.answer.llm import ChatGenerator
+from ragkit.answer.check.entailment import EntailmentModel
+from ragkit.answer.refuse.cutoff import Cutoff
+from ragkit.answer.refuse.gate import Gate
+from ragkit.answer.write.extract import ExtractiveGenerator
+from ragkit.answer.write.llm import ChatGenerator
 from ragkit.contracts import Generator
 from ragkit.errors import ModelError, NotFoundError, SettingsError
 from ragkit.retrieve.words.weights import term_weights

@@ -18,9 +18,9 @@ from langchain_tests.integration_tests import (
 from pydantic import SecretStr
 
 from ragkit import KnowledgeBase, Settings
-from ragkit.answer.extract import ExtractiveGenerator
+from ragkit.adapters.langchain import RagkitEmbeddings, RagkitRetriever, RagkitVectorStore
+from ragkit.answer.write.extract import ExtractiveGenerator
 from ragkit.errors import ModelError, QueryError, UsageError
-from ragkit.langchain import RagkitEmbeddings, RagkitRetriever, RagkitVectorStore
 from ragkit.store.open import Database, open_database
 from ragkit.testing import CORPUS, FakeEmbedder, fill
 

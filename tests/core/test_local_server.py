@@ -12,9 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from ragkit import local_server
-from ragkit.errors import RagkitError
-from ragkit.local_server import (
+from ragkit.cli import local_server
+from ragkit.cli.local_server import (
     ACCEPTED,
     END,
     ERROR,
@@ -26,7 +25,8 @@ from ragkit.local_server import (
     socket_folder,
     written_line,
 )
-from ragkit.outputs import Output
+from ragkit.cli.output_values import Output
+from ragkit.errors import RagkitError
 
 ARGUMENTS = ["ask", "年假有几天？", "--json"]
 

@@ -14,9 +14,11 @@ import pytest
 from mcp import Client, StdioServerParameters
 from pydantic import SecretStr
 
-from ragkit import Settings, keys, mcp_server
+from ragkit import Settings
+from ragkit.access import keys
+from ragkit.access.library import Caller, Library
+from ragkit.adapters import mcp
 from ragkit.contracts import Embedder
-from ragkit.library import Caller, Library
 from ragkit.store.open import Database, open_database
 from ragkit.store.postgres import PostgresStore
 from ragkit.testing.corpus import CORPUS, fill, new_document
@@ -55,7 +57,7 @@ def call(server: Any, tool: str, **arguments: object) -> Any:
 
 
 def serve(database: Database, caller: Caller) -> Any:
-    return mcp_server.make_server(Library(Settings(), database), caller)
+    return mcp.make_server(Library(Settings(), database), caller)
 
 
 ME = Caller("default", "me")

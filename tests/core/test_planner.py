@@ -10,17 +10,17 @@ from typing import Any
 import pytest
 from pydantic import SecretStr
 
-from ragkit.answer.extract import ExtractiveGenerator
-from ragkit.answer.templates import Templates
+from ragkit.answer.write.extract import ExtractiveGenerator
+from ragkit.cli.render import answer_json
 from ragkit.conversation import follow_up
 from ragkit.errors import ModelServerError
-from ragkit.filters import parse
-from ragkit.knowledge import KnowledgeBase
-from ragkit.planner import Planner
-from ragkit.render import answer_json
+from ragkit.filters.tree import parse
+from ragkit.knowledge.base import KnowledgeBase
+from ragkit.prompts.templates import Templates
+from ragkit.question.plan import Planner
 from ragkit.retrieve.pipeline import Pipeline
 from ragkit.retrieve.search import HybridRetriever
-from ragkit.settings import Settings
+from ragkit.settings.settings import Settings
 from ragkit.store.open import open_database
 from ragkit.testing import FakeEmbedder, FakeLanguageModel, FakeStore, fill
 from ragkit.testing.corpus import new_document

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from ragkit.cli import COMMANDS
-from ragkit.settings import Settings
-from ragkit_eval.cli import COMMANDS as EVALUATIONS
+from ragkit.cli.main import COMMANDS
+from ragkit.settings.settings import Settings
+from ragkit_eval.cli.main import COMMANDS as EVALUATIONS
 
 ROOT = Path(__file__).resolve().parents[2]
 PROSE = sorted(

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from ragkit.calibrate import read_labelled
-from ragkit.compare_spaces import labelled
 from ragkit.errors import NotFoundError, UsageError
-from ragkit.questions import read_lines, read_row
-from ragkit.recall import read_questions
+from ragkit.upkeep.calibrate import read_labelled
+from ragkit.upkeep.compare_spaces import labelled
+from ragkit.upkeep.questions import read_lines, read_row
+from ragkit.upkeep.recall import read_questions
 
 READERS = [read_labelled, labelled, read_questions]
 # What str.splitlines() takes for a line's end and JSON does not (RFC 8259, section 7).

@@ -9,16 +9,16 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from ragkit.cli import app
+from ragkit.cli.main import app
 from ragkit.errors import NotFoundError, UsageError
-from ragkit.filters import parse
-from ragkit.recall import chosen, measure_recall, read_questions, set_effort
+from ragkit.filters.tree import parse
 from ragkit.store import vectors
 from ragkit.store.postgres import PostgresStore
 from ragkit.store.session import open_session
 from ragkit.store.vectors import Layout
 from ragkit.store.vectors.trial import Effort, Trial
 from ragkit.types import EmbeddingSpace
+from ragkit.upkeep.recall import chosen, measure_recall, read_questions, set_effort
 from tests.core.store.vectors.vector_data import Pool, clustered, document, pool_of
 from tests.databases import Databases
 

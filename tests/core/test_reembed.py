@@ -18,27 +18,27 @@ import pytest
 from pydantic import SecretStr
 from typer.testing import CliRunner
 
-from ragkit.answer.cutoff import Cutoff
-from ragkit.cli import app
-from ragkit.compare_spaces import compare, labelled, sampled
+from ragkit.access.library import Caller, Library
+from ragkit.answer.refuse.cutoff import Cutoff
+from ragkit.cli.main import app
 from ragkit.embed.bundled import NAME as BILINGUAL
 from ragkit.embed.bundled import bundled_file
 from ragkit.embed.find import MINILM
 from ragkit.embed.local import LocalEmbedder
-from ragkit.embedders import Embedders
 from ragkit.errors import BusyError, NotFoundError, OtherModelError, RagkitError, UsageError
-from ragkit.knowledge import KnowledgeBase
-from ragkit.library import Caller, Library
-from ragkit.reembed import Progress, build, drop, roll_back, switch
-from ragkit.settings import Settings
-from ragkit.store.binding import KeptSpace
-from ragkit.store.calibration import Calibration, Calibrations, CurrentCutoff
+from ragkit.knowledge.base import KnowledgeBase
+from ragkit.knowledge.embedders import Embedders
+from ragkit.settings.settings import Settings
 from ragkit.store.open import Database, open_database
+from ragkit.store.people.calibration import Calibration, Calibrations, CurrentCutoff
 from ragkit.store.postgres import PostgresStore
 from ragkit.store.reader import PostgresReader
 from ragkit.store.session import open_session
+from ragkit.store.vectors.active_space import KeptSpace
 from ragkit.testing.corpus import CORPUS, fill, new_document
 from ragkit.types import NewDocument
+from ragkit.upkeep.compare_spaces import compare, labelled, sampled
+from ragkit.upkeep.reembed import Progress, build, drop, roll_back, switch
 from tests.core.embed.tiny_model import write_model
 from tests.databases import Databases
 
@@ -361,7 +361,7 @@ def test_documents_faster_than_the_model_are_a_clear_error(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     kept = bench.build()
-    monkeypatch.setattr("ragkit.store.spaces.count_missing", lambda *of: 3)
+    monkeypatch.setattr("ragkit.store.vectors.collection_spaces.count_missing", lambda *of: 3)
     with pytest.raises(BusyError, match=r"faster than they are embedded, 3 passages wait"):
         bench.switch(kept)
 

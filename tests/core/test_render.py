@@ -4,11 +4,11 @@ from dataclasses import replace
 
 import pytest
 
-from ragkit import render
-from ragkit.answer_labels import LABELS
-from ragkit.answer_text import hits_text, notes_text
-from ragkit.conversation.screen import print_sources, print_turns
-from ragkit.store.conversations import StoredTurn
+from ragkit.answer.labels import LABELS
+from ragkit.answer.plain_text import hits_text, notes_text
+from ragkit.cli import render
+from ragkit.cli.conversation_text import print_sources, print_turns
+from ragkit.store.people.conversations import StoredTurn
 from ragkit.types import Answer, Citation, Claim, Copy, Hit, Stage
 
 HOSTILE = "wing\x1b[2J\x1b]0;owned\x07 \x9b31m red\r"

@@ -9,14 +9,14 @@ import typer
 from pydantic import SecretStr, ValidationError
 from typer.testing import CliRunner
 
-from ragkit.cli_config import config
+from ragkit.cli.config import config
 from ragkit.embed.find import default_model
 from ragkit.errors import SettingsError
-from ragkit.masking import masked
-from ragkit.settings import Settings, load_settings
-from ragkit.settings_origins import trace_settings
-from ragkit.settings_reference import TABLES, USUAL
-from ragkit.settings_tables import place
+from ragkit.settings.reference import TABLES, USUAL
+from ragkit.settings.secrets import masked
+from ragkit.settings.settings import Settings, load_settings
+from ragkit.settings.sources import trace_settings
+from ragkit.settings.tables import place
 
 SERVER = {"RAGKIT_LLM_URL": "http://127.0.0.1:8000/v1", "RAGKIT_LLM_MODEL": "m"}
 

@@ -8,9 +8,9 @@ from typing import Any, Final
 import pytest
 
 from ragkit.errors import SettingsError
-from ragkit.settings import Settings, load_settings
-from ragkit.settings_tables import place, written
-from ragkit.settings_trust import HARMLESS, REACHING
+from ragkit.settings.settings import Settings, load_settings
+from ragkit.settings.tables import place, written
+from ragkit.settings.trust import HARMLESS, REACHING
 from tests.commands import run
 
 STRANGER: Final = 12345

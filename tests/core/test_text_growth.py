@@ -13,37 +13,37 @@ from typing import Final, get_args
 
 import pytest
 
-from ragkit import filter_text
-from ragkit.answer.candidates import list_candidates
-from ragkit.answer.citations import cite
-from ragkit.answer.denial import count_denials
-from ragkit.answer.evidence import best_coverage, missing_words
-from ragkit.answer.expected import Kind, expected_kinds, has_answer
-from ragkit.answer.extract import pick
-from ragkit.answer.greeting import is_greeting
-from ragkit.answer.layout import split_units as layout_units
-from ragkit.answer.links import Cleaning, remove_links
-from ragkit.answer.llm import refusal_in
+from ragkit.answer.check.claim_signals import choose_candidates as prose_candidates
+from ragkit.answer.check.claim_signals import claim_signals
+from ragkit.answer.check.denial import count_denials
+from ragkit.answer.check.names import NameSet, find_names
+from ragkit.answer.check.number_values import number_values
+from ragkit.answer.check.numbers import NumberSet, find_numbers
+from ragkit.answer.check.parsed_answer import parse_answer
+from ragkit.answer.check.quotations import find_quotations, fold, locate
+from ragkit.answer.check.sentence import PreparedSentence
+from ragkit.answer.check.stray_markers import MarkerFilter, is_json
+from ragkit.answer.check.support import Evidence, count_misplaced, coverage, has_content
+from ragkit.answer.check.verify import verify
 from ragkit.answer.markers import find_markers, split_statements, without_markers
-from ragkit.answer.names import NameSet, find_names
-from ragkit.answer.numbers import NumberSet, find_numbers
-from ragkit.answer.numerals import number_values
-from ragkit.answer.prompt import neutralise, prompt_language
-from ragkit.answer.prose import choose_candidates as prose_candidates
-from ragkit.answer.prose import claim_signals
-from ragkit.answer.question import read_question
-from ragkit.answer.quotations import find_quotations, fold, locate
-from ragkit.answer.reading import parse_answer
-from ragkit.answer.stated import PreparedSentence
-from ragkit.answer.strays import MarkerFilter, is_json
-from ragkit.answer.support import Evidence, count_misplaced, coverage, has_content
-from ragkit.answer.verify import verify
-from ragkit.conversation.alone import follows_on, may_follow, surely_alone
-from ragkit.conversation.expand import add_words
+from ragkit.answer.refuse.question_coverage import best_coverage, missing_words
+from ragkit.answer.write.answer_kinds import Kind, expected_kinds, has_answer
+from ragkit.answer.write.candidates import list_candidates
+from ragkit.answer.write.citations import cite
+from ragkit.answer.write.extract import pick
+from ragkit.answer.write.greeting import is_greeting
+from ragkit.answer.write.layout import split_units as layout_units
+from ragkit.answer.write.links import Cleaning, remove_links
+from ragkit.answer.write.llm import refusal_in
 from ragkit.embed.find import MINILM, find_model
 from ragkit.embed.tokens import Tokens, load_tokens
 from ragkit.errors import RagkitError
-from ragkit.retrieve.infer import infer_filter
+from ragkit.filters import text as filter_text
+from ragkit.prompts.messages import neutralise, prompt_language
+from ragkit.question.follow_up_words import add_words
+from ragkit.question.inferred_filter import infer_filter
+from ragkit.question.reading import read_question
+from ragkit.question.standalone import follows_on, may_follow, surely_alone
 from ragkit.retrieve.words.marks import read_marks, read_preferences
 from ragkit.text.analyse import analyse, units
 from ragkit.text.analysers import analyser, analyser_name

@@ -12,17 +12,17 @@ import pytest
 from pydantic import SecretStr
 from typer.testing import CliRunner
 
-from ragkit.answer.extract import ExtractiveGenerator
-from ragkit.answer.llm import ChatGenerator
-from ragkit.cli import app
+from ragkit.answer.write.extract import ExtractiveGenerator
+from ragkit.answer.write.llm import ChatGenerator
+from ragkit.cli.main import app
 from ragkit.contracts import Generator
 from ragkit.errors import NotFoundError, QueryError, UsageError
-from ragkit.knowledge import KnowledgeBase
-from ragkit.planner import Planner
-from ragkit.retrieve.duplicates import Collapse
-from ragkit.retrieve.expand import Widen
-from ragkit.settings import Settings
-from ragkit.store.ledger import Ledger
+from ragkit.knowledge.base import KnowledgeBase
+from ragkit.question.plan import Planner
+from ragkit.retrieve.steps.duplicates import Collapse
+from ragkit.retrieve.steps.expand import Widen
+from ragkit.settings.settings import Settings
+from ragkit.store.jobs.ledger import Ledger
 from ragkit.store.open import open_database
 from ragkit.store.postgres import PostgresStore
 from ragkit.testing import FakeEmbedder, FakeLanguageModel, FakeReranker, FakeStore, fill

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 import typer
 
-from ragkit.cli import COMMANDS, app
-from ragkit.cli_help import columns, translated, wrapped
-from ragkit.words import language, sentence
-from ragkit.words_zh import TEXTS
-from ragkit.words_zh_messages import MESSAGES
+from ragkit.cli.help import columns, translated, wrapped
+from ragkit.cli.main import COMMANDS, app
+from ragkit.cli.words import language, sentence
+from ragkit.cli.words_zh import TEXTS
+from ragkit.cli.words_zh_messages import MESSAGES
 from tests.commands import Commands
 from tests.core.test_import_time import loaded_by
 
@@ -162,6 +162,6 @@ def test_a_message_that_is_not_known_stays_as_it_is(monkeypatch: pytest.MonkeyPa
 
 
 def test_english_loads_no_chinese() -> None:
-    code = "import ragkit.cli, ragkit.words; ragkit.words.say('Sources')"
+    code = "import ragkit.cli.main, ragkit.cli.words; ragkit.cli.words.say('Sources')"
     names = f"{code}; print(*[name for name in sys.modules if 'words_zh' in name]); sys.exit()"
     assert loaded_by(names) == set()

@@ -13,10 +13,10 @@ from typing import Any
 import pytest
 import typer
 
-from ragkit.cli import COMMANDS, app
-from ragkit.cli_help import translated
-from ragkit.words import sentence
-from ragkit.words_zh import TEXTS
+from ragkit.cli.help import translated
+from ragkit.cli.main import COMMANDS, app
+from ragkit.cli.words import sentence
+from ragkit.cli.words_zh import TEXTS
 from tests.commands import Commands
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -34,9 +34,9 @@ LEFT_OUT = {
 FILES = [
     *sorted(path for path in (ROOT / "ragkit").glob("cli*.py") if path.stem not in LEFT_OUT),
     *sorted((ROOT / "ingest/ragkit_ingest").glob("cli*.py")),
-    ROOT / "ingest/ragkit_ingest/summary.py",
-    ROOT / "ragkit/conversation/screen.py",
-    ROOT / "serve/ragkit_serve/cli_serve.py",
+    ROOT / "ingest/ragkit_ingest/cli/summary.py",
+    ROOT / "ragkit/cli/conversation_text.py",
+    ROOT / "serve/ragkit_serve/web/cli_serve.py",
 ]
 PROSE = re.compile(r"(?<![\w/.`'-])[A-Za-z]?[a-z']+(?: [a-z']+){2,}")  # three words in a row
 

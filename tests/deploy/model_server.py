@@ -3,7 +3,7 @@
 import sys
 import threading
 
-from ragkit_serve.stub import Reply, StubServer
+from ragkit.testing.stub_server.server import Reply, StubServer
 
 if __name__ == "__main__":
     with StubServer(

@@ -8,8 +8,8 @@ from pathlib import Path
 import psycopg
 from psycopg import sql
 
-from ragkit.store.migrate import migrate
-from ragkit.store.programs import find_programs
+from ragkit.store.connection.migrate import migrate
+from ragkit.store.server.programs import find_programs
 
 MANUAL = Path(__file__).resolve().parents[2] / "docs/operations.md"
 

@@ -18,9 +18,9 @@ import typer
 import yaml
 from jsonschema.validators import validator_for
 
-from ragkit.cli import app
-from ragkit.settings import Settings, load_settings
-from ragkit.settings_origins import trace_settings
+from ragkit.cli.main import app
+from ragkit.settings.settings import Settings, load_settings
+from ragkit.settings.sources import trace_settings
 
 ROOT = Path(__file__).resolve().parents[2]
 # Known to Docker Compose, and newer than some copies of the schema: none at present.

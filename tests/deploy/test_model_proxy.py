@@ -21,7 +21,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from ragkit_serve.stub import Reply, StubServer
+from ragkit.testing.stub_server.server import Reply, StubServer
 from tests.deploy.model_proxy import (
     HEADERS,
     KEY,

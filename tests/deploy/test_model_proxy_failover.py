@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from ragkit_serve.stub import Fault, StubServer
+from ragkit.testing.stub_server.server import Fault, StubServer
 from tests.deploy.model_proxy import (
     PREFIX,
     SERVERS_KEY,

@@ -14,7 +14,7 @@ import psycopg
 import pytest
 from psycopg import sql
 
-from ragkit.store.programs import find_programs
+from ragkit.store.server.programs import find_programs
 
 ROOT = Path(__file__).resolve().parents[2]
 NAMES = {
@@ -102,7 +102,7 @@ def test_role_owns_its_database_and_is_no_superuser(tmp_path: Path, database_url
             assert role == (False, False, False, True)
             url = database_url.replace("/postgres?", "/ragkit?")
             with psycopg.connect(url, autocommit=True) as conn:
-                from ragkit.store.migrate import migrate
+                from ragkit.store.connection.migrate import migrate
 
                 conn.execute("SET ROLE ragkit")
                 assert migrate(conn)  # all of ragkit's tables, without a superuser

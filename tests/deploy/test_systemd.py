@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from ragkit.settings import Settings
+from ragkit.settings.settings import Settings
 from tests.commands import run
 
 ROOT = Path(__file__).resolve().parents[2]

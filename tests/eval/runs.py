@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from ragkit_eval.record import (
+from ragkit_eval.run.record import (
     Header,
     Record,
     Run,

@@ -8,11 +8,11 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from ragkit.errors import NotFoundError, RagkitError, UsageError
-from ragkit_eval.cli import app
-from ragkit_eval.metrics.function import FunctionMetric
-from ragkit_eval.predictions import read_predictions
-from ragkit_eval.record import read_run
-from ragkit_eval.score import score_texts
+from ragkit_eval.cli.main import app
+from ragkit_eval.metrics.function_metric import FunctionMetric
+from ragkit_eval.run.record import read_run
+from ragkit_eval.score.predictions import read_predictions
+from ragkit_eval.score.score import score_texts
 
 ROWS: list[dict[str, Any]] = [
     {"id": "a", "prediction": "It was in Paris, in 1783.", "references": ["Paris, 1783", "Rome"]},

@@ -8,10 +8,10 @@ import pytest
 from typer.testing import CliRunner
 
 from ragkit.errors import UsageError
-from ragkit_eval.cli import app
-from ragkit_eval.compare import Comparison, compare
-from ragkit_eval.compare_text import as_json, lines, markdown, sentence
-from ragkit_eval.record import TaskHeader, read_run
+from ragkit_eval.cli.main import app
+from ragkit_eval.compare.compare import Comparison, compare
+from ragkit_eval.compare.compare_text import as_json, lines, markdown, sentence
+from ragkit_eval.run.record import TaskHeader, read_run
 from ragkit_eval.stats.bootstrap import Interval
 from tests.eval.runs import TASK, records, run_of, write_run
 

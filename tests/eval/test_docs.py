@@ -12,7 +12,7 @@ import pytest
 import typer.main
 from typer.exceptions import TyperException
 
-from ragkit_eval.cli import COMMANDS, app
+from ragkit_eval.cli.main import COMMANDS, app
 from tests.commands import run
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -10,9 +10,9 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from ragkit.errors import UsageError
-from ragkit_eval.cli import app
-from ragkit_eval.gate import gate
-from ragkit_eval.record import read_run
+from ragkit_eval.cli.main import app
+from ragkit_eval.compare.gate import gate
+from ragkit_eval.run.record import read_run
 from tests.eval.runs import TASK, records, run_of, write_run
 
 BASE = [1.0] * 80 + [0.0] * 20
@@ -60,7 +60,7 @@ def test_each_metric_and_task_must_pass(tmp_path: Path) -> None:
         ]
         return write_run(path, items)
 
-    from ragkit_eval.record import read_run
+    from ragkit_eval.run.record import read_run
 
     a, b = several(tmp_path / "a.jsonl", BASE), several(tmp_path / "b.jsonl", WORSE)
     judged = gate(read_run(a), read_run(b), {"acc": 0.0, "f1": 0.1})
@@ -69,7 +69,7 @@ def test_each_metric_and_task_must_pass(tmp_path: Path) -> None:
 
 
 def test_runs_that_are_not_whole_or_full_of_errors_are_unusable(tmp_path: Path) -> None:
-    from ragkit_eval.record import read_run
+    from ragkit_eval.run.record import read_run
 
     tasks = [replace(TASK, items=100)]
     a = read_run(write_run(tmp_path / "a.jsonl", records(BASE), tasks=tasks))

@@ -19,14 +19,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ragkit.store.connect import connect
+from ragkit.store.connection.connect import connect
 
 PATIENCE_S = 240
 
 _FORKING = multiprocessing.get_context("forkserver")
 _FORKING.set_forkserver_preload(
-    "ragkit.cli ragkit.settings ragkit.knowledge ragkit.embed.local ragkit.embed.bert"
-    " ragkit_ingest.cli ragkit_ingest.cli_worker ragkit_ingest.run ragkit_ingest.worker"
+    "ragkit.cli.main ragkit.settings.settings ragkit.knowledge.base ragkit.embed.local ragkit.embed.bert"
+    " ragkit_ingest.cli.ingest ragkit_ingest.cli.worker ragkit_ingest.run.run ragkit_ingest.worker.worker"
     " psycopg_pool Stemmer tokenizers torch".split()
 )
 
@@ -98,7 +98,7 @@ def _run(
     err: str,
     prepare: Callable[[], None] | None,
 ) -> None:
-    from ragkit.cli import main
+    from ragkit.cli.main import main
 
     os.environ.clear()
     os.environ.update(environment)

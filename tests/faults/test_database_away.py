@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from ragkit.store.connect import connect
-from ragkit.store.embedded import EmbeddedServer
-from ragkit.store.postmaster import Postmaster
+from ragkit.store.connection.connect import connect
+from ragkit.store.server.embedded import EmbeddedServer
+from ragkit.store.server.postmaster import Postmaster
 from tests.core.embed.tiny_model import write_model
 from tests.faults.commands import contents, finish, start, until, write_file
 from tests.places import passable_folder

@@ -12,12 +12,12 @@ import psycopg
 import pytest
 
 from ragkit.errors import DatabaseError
-from ragkit.settings import Settings
-from ragkit.store.connect import connect
-from ragkit.store.embedded import EmbeddedServer, status, stop
+from ragkit.settings.settings import Settings
+from ragkit.store.connection.connect import connect
+from ragkit.store.jobs.upload_bytes import Sources, Upload
 from ragkit.store.open import open_database
-from ragkit.store.postmaster import Postmaster
-from ragkit.store.sources import Sources, Upload
+from ragkit.store.server.embedded import EmbeddedServer, status, stop
+from ragkit.store.server.postmaster import Postmaster
 from tests.core.embed.tiny_model import write_model
 from tests.faults.commands import Command, finish, locked, start, until, write_file
 from tests.places import passable_folder

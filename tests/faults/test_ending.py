@@ -15,11 +15,11 @@ from pathlib import Path
 
 import pytest
 
-from ragkit.settings import Settings
-from ragkit.store.connect import connect
-from ragkit.store.embedded import EmbeddedServer, status
+from ragkit.settings.settings import Settings
+from ragkit.store.connection.connect import connect
+from ragkit.store.jobs.upload_bytes import Sources, Upload
 from ragkit.store.open import open_database
-from ragkit.store.sources import Sources, Upload
+from ragkit.store.server.embedded import EmbeddedServer, status
 from tests.core.embed.tiny_model import write_model
 from tests.faults.commands import PATIENCE_S, Command, finish, locked, until
 from tests.places import passable_folder
@@ -97,7 +97,7 @@ def ends(command: Command, number: signal.Signals) -> int | None:
 
 def hold_interpreter() -> None:
     """Have an embedding that lets no other Python code run, as a regular expression can."""
-    from ragkit_ingest.embedding import Embedding
+    from ragkit_ingest.run.embedding import Embedding
 
     def embed(*_: object) -> None:
         os.write(2, b"STUCK\n")
@@ -110,7 +110,7 @@ def hang_in_embedding() -> None:
     """Have an embedding that does not end, while other threads run."""
     import threading
 
-    from ragkit_ingest.embedding import Embedding
+    from ragkit_ingest.run.embedding import Embedding
 
     def embed(*_: object) -> None:
         os.write(2, b"STUCK\n")
@@ -121,7 +121,7 @@ def hang_in_embedding() -> None:
 
 def hang_parsers() -> None:
     """Have parsers that never answer."""
-    from ragkit_ingest.sandbox import ParserPool
+    from ragkit_ingest.parser.pool import ParserPool
 
     defaults = ParserPool.__init__.__kwdefaults__
     assert defaults is not None

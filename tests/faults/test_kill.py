@@ -18,9 +18,9 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from ragkit.knowledge import KnowledgeBase
-from ragkit.settings import Settings
-from ragkit.store.connect import connect
+from ragkit.knowledge.base import KnowledgeBase
+from ragkit.settings.settings import Settings
+from ragkit.store.connection.connect import connect
 from tests.core.embed.tiny_model import write_model
 from tests.faults.commands import Command, contents, finish, least_cosine, start, write_file
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from ragkit.store.connect import connect
+from ragkit.store.connection.connect import connect
 from tests.faults.commands import contents, finish, least_cosine, start, write_file
 from tests.faults.test_kill import clean
 
@@ -114,7 +114,7 @@ TELLING = """
 import io, os, time
 from contextlib import redirect_stderr
 
-from ragkit_ingest.beyond.cluster import joined
+from ragkit_ingest.executor.ray.cluster import joined
 
 told = io.StringIO()
 with redirect_stderr(told), joined():

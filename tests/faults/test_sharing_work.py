@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from psycopg import Connection
 
-from ragkit.store.connect import connect
-from ragkit.store.rows import first_value
+from ragkit.store.connection.connect import connect
+from ragkit.store.connection.rows import first_value
 from tests import commands
 from tests.core.embed.tiny_model import write_model
 from tests.faults.commands import finish, running, start, until, write_file

@@ -2,10 +2,10 @@
 
 import pytest
 
-from ragkit import build
 from ragkit.contracts import Embedder
 from ragkit.embed.find import default_model
-from ragkit.settings import Settings
+from ragkit.knowledge import build
+from ragkit.settings.settings import Settings
 
 
 @pytest.fixture

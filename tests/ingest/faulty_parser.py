@@ -9,7 +9,7 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from ragkit.types import ParsedText
 from ragkit_ingest.parse.options import ParseOptions
-from ragkit_ingest.parse_worker import serve
+from ragkit_ingest.parser.worker import serve
 from tests.ingest.misdeeds import MISDEEDS
 
 

@@ -14,7 +14,7 @@ from ragkit.text.analyse import ANALYSER
 from ragkit.text.analysers import terms_by
 from ragkit.text.terms import Terms
 from ragkit.types import Chunk, ParsedText, Span
-from ragkit_ingest import parse_worker, split_worker
+from ragkit_ingest.parser import split_worker, worker
 from ragkit_ingest.split.structural import Structural
 
 SPLITTER_HANGS = "The splitter hangs here."
@@ -45,4 +45,4 @@ if __name__ == "__main__":
         (split_worker, "terms_by", lambda name: terms),
     ):
         setattr(owner, name, faulty)
-    parse_worker.main(sys.argv[1:])
+    worker.main(sys.argv[1:])

@@ -31,14 +31,14 @@ def parse(data: bytes, suffix: str, options: ParseOptions) -> ParsedText:
 
 def main() -> None:
     if sys.argv[1] == "parse":
-        from ragkit_ingest.parse_worker import serve
+        from ragkit_ingest.parser.worker import serve
 
         memory_mb, cpu_s = map(int, sys.argv[2:])
         serve(parse, memory_mb=memory_mb, cpu_s=cpu_s)
         return
-    from ragkit.cli import main as command
-    from ragkit_ingest import run
-    from ragkit_ingest.sandbox import ParserPool
+    from ragkit.cli.main import main as command
+    from ragkit_ingest.parser.pool import ParserPool
+    from ragkit_ingest.run import run
 
     poisoned = partial(ParserPool, command=(sys.executable, "-P", FILE, "parse"))
     setattr(run, "ParserPool", poisoned)  # noqa: B010  mypy has it that it is a class

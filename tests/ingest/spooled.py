@@ -3,7 +3,7 @@
 import io
 from collections.abc import Iterable
 
-from ragkit_ingest.spool import Part, Spool
+from ragkit_ingest.parser.spool import Part, Spool
 
 
 def spooled(members: Iterable[tuple[str, bytes]]) -> list[tuple[str, Part]]:

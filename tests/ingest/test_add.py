@@ -84,7 +84,7 @@ def test_the_model_is_loaded_once(
         made.append(LocalEmbedder())
         return made[-1]
 
-    monkeypatch.setattr("ragkit.build.embedder", embedder)
+    monkeypatch.setattr("ragkit.knowledge.build.embedder", embedder)
     with KnowledgeBase.open(settings) as kb:
         kb.add(contracts / "lease.txt")
         kb.add(text=POLICY, title="Leave policy")

@@ -4,7 +4,7 @@ import psycopg
 import pytest
 
 from ragkit.errors import DatabaseError
-from ragkit_ingest.away import is_away, waits_s
+from ragkit_ingest.run.outage import is_away, waits_s
 
 
 def caused(cause: Exception) -> DatabaseError:

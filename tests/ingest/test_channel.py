@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import pytest
 
-from ragkit_ingest.channel import Broken, Channel, Room
+from ragkit_ingest.executor.channel import Broken, Channel, Room
 
 
 def started(work: Callable[[], object]) -> tuple[threading.Thread, list[object]]:

@@ -9,8 +9,9 @@ import pytest
 from rich.live import Live
 
 from ragkit.store.vectors import BuildProgress
-from ragkit_ingest import cli, run
-from ragkit_ingest.report import IngestReport, Progress
+from ragkit_ingest.cli import ingest
+from ragkit_ingest.run import run
+from ragkit_ingest.run.report import IngestReport, Progress
 
 
 class Terminal(io.StringIO):
@@ -70,7 +71,7 @@ def test_a_terminal_has_one_display_for_files_and_index(
     monkeypatch.setattr(sys, "stderr", terminal)
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setenv("COLUMNS", "120")
-    cli.ingest(["a"])
+    ingest.ingest(["a"])
     assert live == [1]
     shown = terminal.getvalue()
     assert "ragkit: the graph does not fit" in shown
@@ -84,10 +85,10 @@ def test_a_terminal_has_one_display_for_files_and_index(
 def test_a_pipe_gets_lines_of_both(
     live: list[int], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("ragkit_ingest.cli._LINE_EVERY_S", 0.0)
-    monkeypatch.setattr("ragkit.cli_index._LINE_EVERY_S", 0.0)
+    monkeypatch.setattr("ragkit_ingest.cli.ingest._LINE_EVERY_S", 0.0)
+    monkeypatch.setattr("ragkit.cli.index._LINE_EVERY_S", 0.0)
     monkeypatch.setenv("FORCE_COLOR", "1")  # colours are no reason for a bar in a file
-    cli.ingest(["a"])
+    ingest.ingest(["a"])
     assert live == []
     assert capsys.readouterr().err.splitlines() == [
         "1 of 2 files",

@@ -19,14 +19,14 @@ from ragkit.embed.find import MINILM
 from ragkit.embed.headers import Headers
 from ragkit.embed.local import LocalEmbedder
 from ragkit.errors import ModelError
-from ragkit.ingest_options import IngestOptions
-from ragkit.reembed import build
-from ragkit.settings import Settings
+from ragkit.settings.ingest_options import IngestOptions
+from ragkit.settings.settings import Settings
 from ragkit.store.open import open_database
 from ragkit.testing.embedder import FakeEmbedder
 from ragkit.text.passage import header, words_of
 from ragkit.types import Chunk, NewDocument, ParsedText, Span
-from ragkit_ingest.embedding import Embedding
+from ragkit.upkeep.reembed import build
+from ragkit_ingest.run.embedding import Embedding
 from ragkit_ingest.split import splitter
 from tests.core.embed.tiny_model import write_model
 

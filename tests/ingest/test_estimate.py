@@ -1,7 +1,7 @@
 """The remaining time of an ingestion: none too early, none of the model's loading, no growth."""
 
-from ragkit_ingest.estimate import Estimate
-from ragkit_ingest.report import Progress
+from ragkit_ingest.run.estimate import Estimate
+from ragkit_ingest.run.report import Progress
 
 
 def progress(files: int, seconds: float, *, chunks: int = 10, total: int = 14) -> Progress:

@@ -7,15 +7,15 @@ import pytest
 from pydantic import SecretStr
 from typer.testing import CliRunner
 
-from ragkit.cli import app
-from ragkit.job_report import STAGES, of_run
-from ragkit.settings import Settings
+from ragkit.cli.job_report import STAGES, of_run
+from ragkit.cli.main import app
+from ragkit.settings.settings import Settings
 from ragkit.store.open import open_database
 from ragkit.types import ParsedText
-from ragkit_ingest.run import ingest
-from ragkit_ingest.sandbox import ParserPool
-from ragkit_ingest.steps import Prepared, Source, Steps
-from ragkit_ingest.tally import Figures, Live
+from ragkit_ingest.parser.pool import ParserPool
+from ragkit_ingest.run.run import ingest
+from ragkit_ingest.run.steps import Prepared, Source, Steps
+from ragkit_ingest.run.tally import Figures, Live
 from tests.ingest.pdfs import SHOW_IMAGE, image, pdf, text
 
 

@@ -10,13 +10,14 @@ from pathlib import Path
 import pytest
 from pydantic import SecretStr
 
-from ragkit.embedders import Embedders
-from ragkit.settings import Settings
+from ragkit.knowledge.embedders import Embedders
+from ragkit.settings.settings import Settings
+from ragkit.store.jobs.upload_bytes import Sources, Upload
+from ragkit.store.jobs.uploads import UploadJobs
 from ragkit.store.open import Database, open_database
-from ragkit.store.sources import Sources, Upload
-from ragkit.store.uploads import UploadJobs
-from ragkit_ingest import sandbox, worker
-from ragkit_ingest.queueing import enqueue
+from ragkit_ingest.parser import pool
+from ragkit_ingest.worker import worker
+from ragkit_ingest.worker.enqueue import enqueue
 from tests.commands import Commands
 from tests.ingest.faulty_splitter import ANALYSER_HANGS, SPLITTER_HANGS
 
@@ -36,7 +37,7 @@ HANGING = ["split.md", "terms.txt"]
 
 @pytest.fixture(autouse=True)
 def faulty_splitter(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sandbox, "COMMAND", COMMAND)
+    monkeypatch.setattr(pool, "COMMAND", COMMAND)
 
 
 @pytest.fixture

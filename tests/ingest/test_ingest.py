@@ -10,18 +10,18 @@ import pytest
 from pydantic import SecretStr
 
 from ragkit.embed.local import LocalEmbedder
-from ragkit.embedders import Embedders
 from ragkit.errors import NotFoundError
-from ragkit.settings import Settings
-from ragkit.store.connect import connect
+from ragkit.knowledge.embedders import Embedders
+from ragkit.settings.settings import Settings
+from ragkit.store.connection.connect import connect
 from ragkit.store.open import open_database
-from ragkit_ingest import pipeline
-from ragkit_ingest.channel import Room
-from ragkit_ingest.preview import preview
-from ragkit_ingest.queueing import enqueue
-from ragkit_ingest.reading import GROUP
-from ragkit_ingest.report import Failure, Progress
-from ragkit_ingest.run import ingest
+from ragkit_ingest.executor import pipeline
+from ragkit_ingest.executor.channel import Room
+from ragkit_ingest.run.changes import GROUP
+from ragkit_ingest.run.report import Failure, Progress
+from ragkit_ingest.run.run import ingest
+from ragkit_ingest.worker.enqueue import enqueue
+from ragkit_ingest.worker.preview import preview
 
 if TYPE_CHECKING:
     from ragkit.contracts import Vectors

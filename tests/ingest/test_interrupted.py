@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from ragkit.store.connect import connect
-from ragkit.store.rows import first_value
+from ragkit.store.connection.connect import connect
+from ragkit.store.connection.rows import first_value
 from tests.faults.commands import contents, finish, locked, start, until, vectors
 
 FILES = 24

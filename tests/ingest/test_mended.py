@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from pydantic import SecretStr
 
-from ragkit.settings import Settings
+from ragkit.settings.settings import Settings
 from ragkit.store.open import Database, open_database
-from ragkit_ingest.run import ingest
+from ragkit_ingest.run.run import ingest
 from ragkit_ingest.sources import RecordFields, SourceOptions
 
 pytestmark = pytest.mark.usefixtures("shared_model")

@@ -9,18 +9,18 @@ import pytest
 from pydantic import SecretStr
 
 from ragkit import KnowledgeBase
-from ragkit.embedders import Embedders
 from ragkit.errors import OtherModelError
-from ragkit.ingest_options import IngestOptions
-from ragkit.reembed import build, roll_back, switch
-from ragkit.settings import Settings
+from ragkit.knowledge.embedders import Embedders
+from ragkit.settings.ingest_options import IngestOptions
+from ragkit.settings.settings import Settings
+from ragkit.store.jobs.upload_bytes import Sources, Upload
+from ragkit.store.jobs.uploads import UploadJobs
 from ragkit.store.open import Database, open_database
-from ragkit.store.sources import Sources, Upload
-from ragkit.store.uploads import UploadJobs
 from ragkit.text.analyse import ANALYSER, FIRST_ANALYSER
-from ragkit_ingest.fingerprint import fingerprint
-from ragkit_ingest.models import steps_of
-from ragkit_ingest.run import ingest
+from ragkit.upkeep.reembed import build, roll_back, switch
+from ragkit_ingest.run.fingerprint import fingerprint
+from ragkit_ingest.run.recipe import steps_of
+from ragkit_ingest.run.run import ingest
 from tests.core.embed.tiny_model import write_model
 from tests.ingest.waiting import work_off
 
@@ -122,7 +122,7 @@ def test_an_ingestion_that_a_move_overtakes_ends_with_one_line_and_goes_on_when_
         return steps
 
     with monkeypatch.context() as patched:
-        patched.setattr("ragkit_ingest.run.steps_of", overtaken)
+        patched.setattr("ragkit_ingest.run.run.steps_of", overtaken)
         with pytest.raises(OtherModelError, match=r"moved to another .* run the same command"):
             ingest([folder], settings=unnamed(settings))
     report = ingest([folder], settings=unnamed(settings))
@@ -135,7 +135,7 @@ def test_words_from_before_are_indexed_anew_and_nothing_else_is_made_again(
     (folder / "颱風.md").write_text("# 颱風\n\n颱風後圖書館不開門。\n")
     with monkeypatch.context() as patched:
         patched.setattr("ragkit.store.open.analyser_name", lambda *_: FIRST_ANALYSER)
-        patched.setattr("ragkit_ingest.models.newest", lambda name: name)
+        patched.setattr("ragkit_ingest.run.recipe.newest", lambda name: name)
         assert ingest([folder], settings=settings).added == 3
     store = database.store("default")
     assert store.analyser("default") == FIRST_ANALYSER
@@ -204,7 +204,7 @@ def test_an_upload_is_embedded_with_its_collections_model_even_if_that_changes_m
             move(settings, database, model)
         return steps
 
-    monkeypatch.setattr("ragkit_ingest.shift.steps_of", overtaken)
+    monkeypatch.setattr("ragkit_ingest.worker.shift.steps_of", overtaken)
     jobs = UploadJobs(database.pool, "default")
     number = send(database)
     assert work_off(database, embedders)[0].added == 0

@@ -19,10 +19,10 @@ from psycopg import sql
 from pydantic import SecretStr
 from typer.testing import CliRunner
 
-from ragkit.cli import app
-from ragkit.job_page import page
-from ragkit.job_report import of_run
-from ragkit.settings import Settings
+from ragkit.cli.job_page import page
+from ragkit.cli.job_report import of_run
+from ragkit.cli.main import app
+from ragkit.settings.settings import Settings
 from ragkit.store.open import Database, open_database
 
 pytestmark = pytest.mark.usefixtures("shared_model")
@@ -248,8 +248,8 @@ def test_nothing_is_kept_or_told_of_what_is_queued_for_a_worker(
     caplog: pytest.LogCaptureFixture,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    from ragkit.settings import load_settings
-    from ragkit_ingest.worker import work
+    from ragkit.settings.settings import load_settings
+    from ragkit_ingest.worker.worker import work
 
     monkeypatch.setenv("RAGKIT_BOILERPLATE", "keep")
     caplog.set_level(logging.DEBUG)

@@ -9,10 +9,10 @@ import pytest
 from pydantic import SecretStr
 
 from ragkit.errors import NotFoundError
-from ragkit.settings import Settings
+from ragkit.settings.settings import Settings
+from ragkit.store.jobs.originals import Originals
 from ragkit.store.open import open_database
-from ragkit.store.originals import Originals
-from ragkit_ingest.run import ingest
+from ragkit_ingest.run.run import ingest
 from tests.commands import Commands
 from tests.ingest.pdfs import column, pdf
 

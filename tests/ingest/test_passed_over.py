@@ -10,11 +10,11 @@ from PIL import Image
 from pydantic import SecretStr
 from typer.testing import CliRunner
 
-from ragkit.cli import app
-from ragkit.settings import Settings
+from ragkit.cli.main import app
+from ragkit.settings.settings import Settings
 from ragkit_ingest.parse import ocr
-from ragkit_ingest.preview import preview
-from ragkit_ingest.run import ingest
+from ragkit_ingest.run.run import ingest
+from ragkit_ingest.worker.preview import preview
 
 pytestmark = pytest.mark.usefixtures("shared_model")
 

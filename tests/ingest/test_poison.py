@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from ragkit.store.connect import connect
+from ragkit.store.connection.connect import connect
 from tests import commands
 from tests.ingest.misdeeds import MISDEEDS
 from tests.ingest.outward import leading_outside

@@ -14,16 +14,16 @@ import pytest
 from pydantic import SecretStr
 from typer.testing import CliRunner
 
-from ragkit.cli import app
-from ragkit.embedders import Embedders
-from ragkit.settings import Settings
+from ragkit.cli.main import app
+from ragkit.knowledge.embedders import Embedders
+from ragkit.settings.settings import Settings
+from ragkit.store.jobs.queue import Waiting, waiting
 from ragkit.store.open import Database, open_database
-from ragkit.store.queue import Waiting, waiting
-from ragkit_ingest import shift
-from ragkit_ingest import worker as workers
-from ragkit_ingest.queueing import QueueReport, enqueue
-from ragkit_ingest.run import ingest
+from ragkit_ingest.run.run import ingest
 from ragkit_ingest.sources import RecordFields, SourceOptions
+from ragkit_ingest.worker import shift
+from ragkit_ingest.worker import worker as workers
+from ragkit_ingest.worker.enqueue import QueueReport, enqueue
 from tests.core.embed.tiny_model import write_model
 from tests.faults.commands import PATIENCE_S, Command, locked, start
 

@@ -10,12 +10,12 @@ import pytest
 from pydantic import SecretStr
 from typer.testing import CliRunner
 
-from ragkit.cli import app
-from ragkit.embedders import Embedders
-from ragkit.settings import Settings
+from ragkit.cli.main import app
+from ragkit.knowledge.embedders import Embedders
+from ragkit.settings.settings import Settings
 from ragkit.store.open import Database, open_database
-from ragkit_ingest.queued import Ended
-from ragkit_ingest.queueing import enqueue
+from ragkit_ingest.worker.enqueue import enqueue
+from ragkit_ingest.worker.spell import Ended
 from tests.ingest.waiting import work_off
 
 pytestmark = pytest.mark.usefixtures("shared_model")
@@ -87,7 +87,7 @@ def test_a_queued_file_is_shown_with_its_place_fails_and_is_tried_again(
 def test_a_file_that_was_not_queued_has_no_place(
     database: Database, settings: Settings, folder: Path
 ) -> None:
-    from ragkit_ingest.run import ingest
+    from ragkit_ingest.run.run import ingest
 
     database.store("default").create_collection("default")
     ingest([folder / "empty.txt"], settings=settings)

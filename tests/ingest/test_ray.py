@@ -14,20 +14,20 @@ import pytest
 from pydantic import SecretStr
 from typer.testing import CliRunner
 
-from ragkit.cli import app
+from ragkit.cli.main import app
 from ragkit.errors import DatabaseError, SettingsError, UsageError
-from ragkit.settings import Settings
-from ragkit.store.connect import connect
+from ragkit.settings.settings import Settings
+from ragkit.store.connection.connect import connect
 from ragkit.store.open import open_database
-from ragkit_ingest.beyond import cluster, waves
-from ragkit_ingest.beyond.cluster import Size
-from ragkit_ingest.beyond.dataset import Plan
-from ragkit_ingest.beyond.operators import Embed, Parse, Write, without_secrets
-from ragkit_ingest.beyond.parcels import Outcome, Sent, parcels, table
-from ragkit_ingest.report import Failure, IngestReport
-from ragkit_ingest.run import ingest
+from ragkit_ingest.executor.ray import cluster, waves
+from ragkit_ingest.executor.ray.cluster import Size
+from ragkit_ingest.executor.ray.dataset import Plan
+from ragkit_ingest.executor.ray.operators import Embed, Parse, Write, without_secrets
+from ragkit_ingest.executor.ray.parcels import Outcome, Sent, parcels, table
+from ragkit_ingest.run.report import Failure, IngestReport
+from ragkit_ingest.run.run import ingest
+from ragkit_ingest.run.steps import read
 from ragkit_ingest.sources import find
-from ragkit_ingest.steps import read
 
 ray = pytest.importorskip("ray", reason="the extra ray is not installed: pip install 'ragkit[ray]'")
 

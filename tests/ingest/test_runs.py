@@ -9,14 +9,14 @@ import pytest
 from pydantic import SecretStr
 
 from ragkit.errors import NotFoundError
-from ragkit.settings import Settings
-from ragkit.store.jobs import Job, Worker
+from ragkit.settings.settings import Settings
+from ragkit.store.jobs.jobs import Job, Worker
 from ragkit.store.open import Database, open_database
-from ragkit_ingest.preview import preview
-from ragkit_ingest.report import IngestReport
-from ragkit_ingest.run import ingest
+from ragkit_ingest.run.report import IngestReport
+from ragkit_ingest.run.run import ingest
 from ragkit_ingest.sources import SourceOptions
-from ragkit_ingest.watch import watched
+from ragkit_ingest.worker.preview import preview
+from ragkit_ingest.worker.watch import watched
 
 pytestmark = pytest.mark.usefixtures("shared_model")
 

@@ -16,9 +16,9 @@ import pytest
 
 from ragkit.errors import IngestError
 from ragkit.types import Block, ParsedText
-from ragkit_ingest import sandbox
 from ragkit_ingest.parse import ocr
-from ragkit_ingest.sandbox import ParseLimits, ParserPool
+from ragkit_ingest.parser import pool as sandbox
+from ragkit_ingest.parser.pool import ParseLimits, ParserPool
 from tests.ingest.poison import FILES
 
 FAULTY = (sys.executable, "-P", str(Path(__file__).with_name("faulty_parser.py")))
@@ -173,7 +173,7 @@ def test_closing_waits_for_no_parser_and_leaves_nothing() -> None:
 def test_processes_die_with_a_parent_that_is_killed() -> None:
     program = textwrap.dedent(
         f"""
-        from ragkit_ingest.sandbox import ParseLimits, ParserPool
+        from ragkit_ingest.parser.pool import ParseLimits, ParserPool
         pool = ParserPool(1, ParseLimits(), command={FAULTY!r})
         print(pool.submit(b"", ".txt").result().text.split()[0], flush=True)
         pool.submit(b"", ".hang").result()

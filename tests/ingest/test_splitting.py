@@ -11,14 +11,14 @@ import pytest
 
 from ragkit.embed.local import LocalEmbedder
 from ragkit.errors import IngestError, ModelError
-from ragkit.ingest_options import IngestOptions
+from ragkit.settings.ingest_options import IngestOptions
 from ragkit.testing import FakeEmbedder
 from ragkit.text.analyse import ANALYSER
 from ragkit.types import Block, Chunk, Page, ParsedText, Span
-from ragkit_ingest.clock import Clock
-from ragkit_ingest.sandbox import ParserPool
+from ragkit_ingest.parser.pool import ParserPool
+from ragkit_ingest.parser.split_wire import SplitRecipe, chunks_of, told_chunks
+from ragkit_ingest.run.clock import Clock
 from ragkit_ingest.split import splitter
-from ragkit_ingest.splitting import SplitRecipe, chunks_of, told_chunks
 
 SPLITTERS = (
     *("structural", "fixed", "sentences", "parent-child", "code"),

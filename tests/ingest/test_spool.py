@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from ragkit.errors import IngestError
-from ragkit_ingest.sandbox import ParserPool
-from ragkit_ingest.spool import Spool
+from ragkit_ingest.parser.pool import ParserPool
+from ragkit_ingest.parser.spool import Spool
 
 BIG = 9 << 20  # over what is kept in memory
 
@@ -68,7 +68,7 @@ def test_a_full_disk_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
         def write(self, _: object) -> int:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr("ragkit_ingest.spool.SpooledTemporaryFile", lambda _: Full())
+    monkeypatch.setattr("ragkit_ingest.parser.spool.SpooledTemporaryFile", lambda _: Full())
     with pytest.raises(IngestError, match="No space left on device: TMPDIR names the folder"):
         Spool().take(io.BytesIO(b"abc"), 3)
 

@@ -2,9 +2,9 @@
 
 import pytest
 
-from ragkit_ingest.report import Failure, IngestReport
-from ragkit_ingest.skipped import SkippedFiles, unread_format
-from ragkit_ingest.summary import summary
+from ragkit_ingest.cli.summary import summary
+from ragkit_ingest.run.report import Failure, IngestReport
+from ragkit_ingest.run.skipped import SkippedFiles, unread_format
 
 FAILURE = Failure("/x/制度.pdf", "parse", "the file is empty (0 bytes)")
 
@@ -94,7 +94,7 @@ def test_after_a_thousand_names_files_are_only_counted() -> None:
 def test_a_name_with_a_line_break_does_not_look_like_another_line(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    from ragkit_ingest.cli import _print_lines
+    from ragkit_ingest.cli.ingest import _print_lines
 
     _print_lines(summary(IngestReport(failures=(Failure("/a\nAdded: 9 documents", "read", "x"),))))
     assert "\nAdded: 9" not in capsys.readouterr().out

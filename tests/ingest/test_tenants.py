@@ -6,9 +6,9 @@ from pathlib import Path
 
 import psycopg
 
-from ragkit.knowledge import KnowledgeBase
+from ragkit.knowledge.base import KnowledgeBase
 from ragkit.store.open import open_database
-from ragkit_ingest.run import ingest
+from ragkit_ingest.run.run import ingest
 from tests.core.store.conftest import Tenanted, tenanted, unprepared
 from tests.core.store.test_pooler import pooled_url
 from tests.ingest.test_worker import keep, running, settled

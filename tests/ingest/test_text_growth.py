@@ -12,7 +12,7 @@ from typing import Final
 import pytest
 
 from ragkit.errors import IngestError
-from ragkit.ingest_options import IngestOptions
+from ragkit.settings.ingest_options import IngestOptions
 from ragkit.testing import FakeEmbedder
 from ragkit.types import Block, ParsedText
 from ragkit_ingest.clean.boilerplate import line_marks, without_boilerplate

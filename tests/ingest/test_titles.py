@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 from pydantic import SecretStr
 
-from ragkit.settings import Settings
-from ragkit.store.connect import connect
+from ragkit.settings.settings import Settings
+from ragkit.store.connection.connect import connect
 from ragkit_ingest.parse import parse_bytes
-from ragkit_ingest.run import ingest
-from ragkit_ingest.titles import only_heading
+from ragkit_ingest.run.run import ingest
+from ragkit_ingest.run.titles import only_heading
 
 ENGLISH = ("Leave", "Meals")
 CHINESE = ("请假", "用餐")

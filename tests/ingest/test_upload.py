@@ -8,21 +8,21 @@ from threading import Event
 import pytest
 from pydantic import SecretStr
 
-from ragkit.embedders import Embedders
-from ragkit.ingest_options import IngestOptions
-from ragkit.settings import Settings
-from ragkit.store.jobs import Job
+from ragkit.knowledge.embedders import Embedders
+from ragkit.settings.ingest_options import IngestOptions
+from ragkit.settings.settings import Settings
+from ragkit.store.documents.sharing import Change, Shares
+from ragkit.store.jobs.jobs import Job
+from ragkit.store.jobs.queue import QueueWorker, waiting
+from ragkit.store.jobs.upload_bytes import Sources, Upload
+from ragkit.store.jobs.uploads import UploadJob, UploadJobs
+from ragkit.store.jobs.worker_connection import WorkerConnection
 from ragkit.store.open import Database, open_database
-from ragkit.store.queue import QueueWorker, waiting
-from ragkit.store.sharing import Change, Shares
-from ragkit.store.sources import Sources, Upload
-from ragkit.store.uploads import UploadJob, UploadJobs
-from ragkit.store.worker_connection import WorkerConnection
 from ragkit.testing.embedder import FakeEmbedder
 from ragkit.types import Document
-from ragkit_ingest.embedding import Embedding
-from ragkit_ingest.queued import Ended
-from ragkit_ingest.steps import Prepared, Steps
+from ragkit_ingest.run.embedding import Embedding
+from ragkit_ingest.run.steps import Prepared, Steps
+from ragkit_ingest.worker.spell import Ended
 from tests.core.store.uploads import source_of, take_upload, upload_worker
 from tests.ingest.waiting import work_off, worker_at
 
@@ -66,7 +66,7 @@ def bench(fresh_database: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Benc
         def steps(*_: object, **__: object) -> Steps:
             return Steps(embedder, "f", settings, bench.options)
 
-        monkeypatch.setattr("ragkit_ingest.shift.steps_of", steps)
+        monkeypatch.setattr("ragkit_ingest.worker.shift.steps_of", steps)
         yield bench
 
 
@@ -268,7 +268,7 @@ def test_a_long_document_does_not_hold_up_a_short_one(
         return progress(self, steps)
 
     monkeypatch.setattr(QueueWorker, "progress", noted)
-    monkeypatch.setattr("ragkit_ingest.embed_stage._MOST_CHUNKS", 16)
+    monkeypatch.setattr("ragkit_ingest.executor.embed_stage._MOST_CHUNKS", 16)
     text = "\n\n".join(f"Paragraph {n} is about wing {n}. " * 30 for n in range(300))
     bench.send("long.md", text.encode())
     bench.send("short.md", b"A short one.")

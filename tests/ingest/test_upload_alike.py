@@ -6,12 +6,12 @@ from pathlib import Path
 import pytest
 from pydantic import SecretStr
 
-from ragkit.embedders import Embedders
-from ragkit.settings import Settings
+from ragkit.knowledge.embedders import Embedders
+from ragkit.settings.settings import Settings
 from ragkit.store.open import open_database
-from ragkit_ingest.queueing import enqueue
-from ragkit_ingest.run import ingest
-from ragkit_ingest.worker import work
+from ragkit_ingest.run.run import ingest
+from ragkit_ingest.worker.enqueue import enqueue
+from ragkit_ingest.worker.worker import work
 from tests.ingest.test_upload_members import Site
 
 pytestmark = pytest.mark.usefixtures("shared_model")

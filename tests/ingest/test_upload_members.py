@@ -10,16 +10,16 @@ from pathlib import Path
 import pytest
 from pydantic import SecretStr
 
-from ragkit.embedders import Embedders
-from ragkit.settings import Settings
+from ragkit.knowledge.embedders import Embedders
+from ragkit.settings.settings import Settings
+from ragkit.store.documents.sharing import Change, Shares
+from ragkit.store.jobs.upload_bytes import Sources, Upload
+from ragkit.store.jobs.uploads import UploadJob, UploadJobs
 from ragkit.store.open import Database, open_database
-from ragkit.store.sharing import Change, Shares
-from ragkit.store.sources import Sources, Upload
-from ragkit.store.uploads import UploadJob, UploadJobs
-from ragkit_ingest.queueing import enqueue
-from ragkit_ingest.run import ingest
-from ragkit_ingest.skipped import Skipped
-from ragkit_ingest.worker import work
+from ragkit_ingest.run.run import ingest
+from ragkit_ingest.run.skipped import Skipped
+from ragkit_ingest.worker.enqueue import enqueue
+from ragkit_ingest.worker.worker import work
 
 pytestmark = pytest.mark.usefixtures("shared_model")
 

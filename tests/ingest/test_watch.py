@@ -15,13 +15,14 @@ import pytest
 from pydantic import SecretStr
 from typer.testing import CliRunner
 
-from ragkit.cli import app
-from ragkit.settings import Settings
+from ragkit.cli.main import app
+from ragkit.settings.settings import Settings
 from ragkit.store.open import Database, open_database
-from ragkit_ingest import run, sources
-from ragkit_ingest.looks import Looks
-from ragkit_ingest.report import IngestReport
-from ragkit_ingest.run import ingesting
+from ragkit_ingest import sources
+from ragkit_ingest.run import run
+from ragkit_ingest.run.report import IngestReport
+from ragkit_ingest.run.run import ingesting
+from ragkit_ingest.run.watch_state import Looks
 from ragkit_ingest.sources import RecordFields, SourceOptions
 from ragkit_ingest.sources.files import LocalTree
 
@@ -147,7 +148,7 @@ def test_a_file_written_again_in_the_same_tick_is_seen(
 
 
 def replace_times(stamp: object) -> object:
-    from ragkit_ingest.items import Stamp
+    from ragkit_ingest.sources.item import Stamp
 
     assert isinstance(stamp, Stamp)
     return Stamp((stamp.mark[0], stamp.mark[3]), changed_at=0.0)
@@ -204,7 +205,9 @@ def test_a_look_is_told_with_the_time_of_day(
 ) -> None:
     assert settings.database_url is not None
     monkeypatch.setenv("RAGKIT_DATABASE_URL", settings.database_url.get_secret_value())
-    monkeypatch.setattr("ragkit_ingest.watch.watched", lambda look, tell, every_s: tell(look()))
+    monkeypatch.setattr(
+        "ragkit_ingest.worker.watch.watched", lambda look, tell, every_s: tell(look())
+    )
     done = CliRunner().invoke(app, ["ingest", str(folder), "--watch"], catch_exceptions=False)
     assert re.match(r"[012]\d:[0-5]\d:[0-5]\d\nAdded: 2 documents", done.stdout)
 

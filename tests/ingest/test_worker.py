@@ -16,15 +16,15 @@ from psycopg import Connection
 from psycopg_pool import ConnectionPool
 from pydantic import SecretStr
 
-from ragkit.embedders import Embedders
-from ragkit.settings import Settings
-from ragkit.store.embedded import EmbeddedServer, stop
+from ragkit.knowledge.embedders import Embedders
+from ragkit.settings.settings import Settings
+from ragkit.store.jobs.upload_bytes import Sources, Upload
+from ragkit.store.jobs.uploads import UploadJob, UploadJobs
 from ragkit.store.open import Database, open_database
-from ragkit.store.sources import Sources, Upload
-from ragkit.store.uploads import UploadJob, UploadJobs
-from ragkit_ingest import shift as shifts
-from ragkit_ingest.queued import Spell
-from ragkit_ingest.shift import Shift
+from ragkit.store.server.embedded import EmbeddedServer, stop
+from ragkit_ingest.worker import shift as shifts
+from ragkit_ingest.worker.shift import Shift
+from ragkit_ingest.worker.spell import Spell
 from tests.core.embed.tiny_model import write_model
 from tests.faults.commands import PATIENCE_S, Command, locked, start
 from tests.places import passable_folder
@@ -36,8 +36,8 @@ NOTHING_STORED = "LOCK TABLE document IN SHARE MODE"  # for as long as this lock
 # Work that is embedding when the worker is told to end, and for longer than that is waited for.
 EMBEDDING = """
 import threading, time, torch
-import ragkit_ingest.worker
-from ragkit_ingest.cli_worker import worker
+import ragkit_ingest.worker.worker
+from ragkit_ingest.cli.worker import worker
 
 def work(settings, *, until_empty):
     rows = torch.rand(1000, 1000)
@@ -50,7 +50,7 @@ def work(settings, *, until_empty):
     while True:
         time.sleep(0.05)
 
-ragkit_ingest.worker.work = work
+ragkit_ingest.worker.worker.work = work
 worker()
 """
 LONG = "The annex of wing {0} carries {1} kg of gravel. " * 40

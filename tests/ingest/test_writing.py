@@ -13,17 +13,17 @@ import numpy as np
 import pytest
 
 from ragkit.errors import DatabaseError
-from ragkit.store.jobs import Job
+from ragkit.store.jobs.jobs import Job
 from ragkit.testing import new_document
 from ragkit.types import Document
-from ragkit_ingest.items import Item
-from ragkit_ingest.outcomes import Outcomes
-from ragkit_ingest.steps import Source
-from ragkit_ingest.tally import Figures, Live, Tally, Task
-from ragkit_ingest.write_stage import Embedded, WriteStage
+from ragkit_ingest.executor.outcomes import Outcomes
+from ragkit_ingest.executor.write_stage import Embedded, WriteStage
+from ragkit_ingest.run.steps import Source
+from ragkit_ingest.run.tally import Figures, Live, Tally, Task
+from ragkit_ingest.sources.item import Item
 
 if TYPE_CHECKING:
-    from ragkit.store.writing import Result
+    from ragkit.store.documents.write import Result
 
 
 class Refusing:
@@ -78,7 +78,7 @@ def test_one_that_cannot_be_stored_keeps_no_other_from_it() -> None:
 def test_a_file_has_its_share_of_the_seconds_that_writing_takes(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("ragkit_ingest.tally.perf_counter", lambda: 18.0)
+    monkeypatch.setattr("ragkit_ingest.run.tally.perf_counter", lambda: 18.0)
     figures = Figures(bytes=7, chunks=1, seconds={"split": 2.0, "write": -10.0})
     assert figures.as_json()["seconds"] == {"split": 2.0, "write": 8.0}
     assert Live(figures, share=0.25)["seconds"] == {"split": 2.0, "write": 2.0}

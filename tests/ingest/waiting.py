@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from threading import Event
 
-from ragkit.embedders import Embedders
+from ragkit.knowledge.embedders import Embedders
+from ragkit.store.jobs.queue import waiting
+from ragkit.store.jobs.worker_connection import WorkerConnection
 from ragkit.store.open import Database
-from ragkit.store.queue import waiting
-from ragkit.store.worker_connection import WorkerConnection
-from ragkit_ingest.report import IngestReport
-from ragkit_ingest.shift import Shift
+from ragkit_ingest.run.report import IngestReport
+from ragkit_ingest.worker.shift import Shift
 
 
 @contextmanager

@@ -26,8 +26,8 @@ from typing import Any
 import httpx
 import psycopg
 
-from ragkit.store.embedded import EmbeddedServer, stop
-from ragkit_serve.stub import Reply, StubServer
+from ragkit.store.server.embedded import EmbeddedServer, stop
+from ragkit.testing.stub_server.server import Reply, StubServer
 
 CLIENTS = 8
 GROWTH = 0.05  # of memory, once warm
@@ -260,7 +260,7 @@ def _served(database: str, model: str) -> Iterator[tuple[str, int]]:
             web = next(
                 int(pid)
                 for pid in children
-                if b"ragkit_serve.web" in Path(f"/proc/{pid}/cmdline").read_bytes()
+                if b"ragkit_serve.web.web" in Path(f"/proc/{pid}/cmdline").read_bytes()
             )
             yield line.split()[4], web
         finally:

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from ragkit import Settings
-from ragkit.local_server import SOCKET, socket_folder
-from ragkit_serve.commands import command_socket
+from ragkit.cli.local_server import SOCKET, socket_folder
+from ragkit_serve.web.commands import command_socket
 
 
 def test_the_socket_lies_in_a_private_folder_and_goes_at_the_end(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from ragkit.local_server import SOCKET, socket_folder
+from ragkit.cli.local_server import SOCKET, socket_folder
 from tests import commands
 from tests.serve.test_supervise import Program, program
 

@@ -11,7 +11,7 @@ import pytest
 from starlette.responses import PlainTextResponse
 from starlette.types import Receive, Scope, Send
 
-from ragkit_serve import connections
+from ragkit_serve.web import connections
 from tests.serve.api.conftest import running
 
 LARGE = b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000000000\r\n\r\n"

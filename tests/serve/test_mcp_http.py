@@ -18,12 +18,13 @@ from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 from pydantic import SecretStr
 
-from ragkit import Settings, keys
+from ragkit import Settings
+from ragkit.access import keys
+from ragkit.access.library import Library
 from ragkit.contracts import Embedder
-from ragkit.library import Library
 from ragkit.store.open import Database, open_database
 from ragkit.testing.corpus import CORPUS, fill, new_document
-from ragkit_serve.mcp_http import http_app
+from ragkit_serve.mcp.http import http_app
 from tests.commands import run
 from tests.databases import Databases
 from tests.serve.api.conftest import running
@@ -156,7 +157,7 @@ def test_strange_hosts_and_origins_are_refused(served: str, key: str) -> None:
 def test_half_a_head_is_hung_up_on(
     served: str, monkeypatch: pytest.MonkeyPatch, sent: bytes
 ) -> None:
-    monkeypatch.setattr("ragkit_serve.connections.LONGEST_HEAD_S", 0.3)
+    monkeypatch.setattr("ragkit_serve.web.connections.LONGEST_HEAD_S", 0.3)
     assert raw(served, sent) == b""
 
 
@@ -165,7 +166,7 @@ def test_a_body_that_stops_coming_is_given_up(
     served: str, key: str, monkeypatch: pytest.MonkeyPatch, with_key: bool
 ) -> None:
     monkeypatch.setattr("ragkit_serve.api.bodies.LONGEST_SILENCE_S", 0.3)
-    monkeypatch.setattr("ragkit_serve.connections.LINGER_S", 0.3)
+    monkeypatch.setattr("ragkit_serve.web.connections.LINGER_S", 0.3)
     bearer = f"Authorization: Bearer {key}\r\n" if with_key else ""
     head = (
         f"POST /mcp HTTP/1.1\r\nHost: localhost\r\n{bearer}Content-Type: application/json\r\n"
@@ -183,7 +184,7 @@ def test_a_large_body_is_refused(served: str, key: str) -> None:
 
 
 def test_connections_are_counted(served: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ragkit_serve.connections.max_connections", lambda: 0)
+    monkeypatch.setattr("ragkit_serve.web.connections.max_connections", lambda: 0)
     assert raw(served, b"") == b""
 
 

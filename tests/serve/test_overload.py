@@ -19,7 +19,7 @@ from ragkit.client import Client
 from ragkit.contracts import Embedder
 from ragkit.store.open import open_database
 from ragkit.testing.corpus import CORPUS, fill
-from ragkit_serve.stub import StubServer
+from ragkit.testing.stub_server.server import StubServer
 from tests.serve.test_supervise import program, wait_for
 
 QUESTION = "How many days of paid holiday does an employee have?"

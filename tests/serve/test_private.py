@@ -10,9 +10,10 @@ import httpx
 import pytest
 from pydantic import SecretStr
 
-from ragkit import Settings, keys
+from ragkit import Settings
+from ragkit.access import keys
 from ragkit.store.open import open_database
-from ragkit_serve.stub import StubServer
+from ragkit.testing.stub_server.server import StubServer
 from tests.serve.test_supervise import check_upload, program
 
 pytestmark = pytest.mark.long
@@ -93,7 +94,7 @@ def test_a_whole_server_shows_no_secret_and_calls_nobody(
             assert client.get("/").status_code == 200
             shown += commands()
     ours = [line for line in shown if "ragkit" in line]
-    assert any("ragkit_serve.web" in line for line in ours)
+    assert any("ragkit_serve.web.web" in line for line in ours)
     assert any("ragkit worker" in line for line in ours)
     assert not [line for line in shown if CANARY in line or key in line]
     assert CANARY not in running.log.read_text()

@@ -15,8 +15,13 @@ SECRET = re.compile(
 )
 # Of language models' texts or of files: no secret.
 OTHER = re.compile(r"token_ids?|max_tokens?|tokens$")
-PACKAGES = ("serve/ragkit_serve/api", "serve/ragkit_serve/ui")
-FILES = ("ragkit/keys.py", "ragkit/logins.py", "ragkit/store/keys.py", "ragkit/store/logins.py")
+PACKAGES = ("serve/ragkit_serve/api", "serve/ragkit_serve/page")
+FILES = (
+    "ragkit/access/keys.py",
+    "ragkit/access/logins.py",
+    "ragkit/store/people/keys.py",
+    "ragkit/store/people/logins.py",
+)
 
 
 def names(node: ast.expr) -> Iterator[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ragkit_serve.stub import Reply, StubServer
+from ragkit.testing.stub_server.server import Reply, StubServer
 from tests.serve import soak
 from tests.serve.soak import Added, latency_problems, measure_added
 

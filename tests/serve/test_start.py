@@ -7,10 +7,10 @@ from pydantic import SecretStr
 
 from ragkit.embed.local import LocalEmbedder
 from ragkit.errors import OtherModelError
-from ragkit.settings import Settings
+from ragkit.settings.settings import Settings
 from ragkit.store.open import open_database
 from ragkit.testing.corpus import CORPUS, fill
-from ragkit_serve.supervise import serve
+from ragkit_serve.web.supervise import serve
 from tests.core.embed.tiny_model import write_model
 
 

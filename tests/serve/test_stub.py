@@ -15,8 +15,8 @@ from urllib.parse import urlsplit
 import openai
 import pytest
 
-from ragkit_serve.stub import Fault, Reply, StubServer, ToolCall
-from ragkit_serve.stub_cache import PrefixCache
+from ragkit.testing.stub_server.cache import PrefixCache
+from ragkit.testing.stub_server.server import Fault, Reply, StubServer, ToolCall
 
 QUESTION: Any = [{"role": "user", "content": "How many?"}]
 
@@ -148,7 +148,15 @@ def test_bad_requests_are_refused_and_the_server_lives_on() -> None:
 
 
 def test_command_says_where_it_serves() -> None:
-    command = [sys.executable, "-m", "ragkit_serve.stub", "--port", "0", "--model", "tiny"]
+    command = [
+        sys.executable,
+        "-m",
+        "ragkit.testing.stub_server.server",
+        "--port",
+        "0",
+        "--model",
+        "tiny",
+    ]
     folder = Path(__file__).parents[2] / "serve"
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=folder) as process:
         assert process.stdout is not None

@@ -17,11 +17,12 @@ import httpx
 import pytest
 from pydantic import SecretStr
 
-from ragkit import Settings, keys
+from ragkit import Settings
+from ragkit.access import keys
 from ragkit.store.open import open_database
-from ragkit_serve import processes, supervise
-from ragkit_serve.processes import Process, StatusFile
-from ragkit_serve.stub import Reply, StubServer
+from ragkit.testing.stub_server.server import Reply, StubServer
+from ragkit_serve.web import processes, supervise
+from ragkit_serve.web.processes import Process, StatusFile
 from tests import commands
 
 ROOT = Path(__file__).parents[2]

@@ -7,16 +7,16 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from ragkit.answer.reading import ParsedAnswer as Reading
-from ragkit.answer.reading import Sentence
-from ragkit.answer.reading import parse_answer as parse_text
-from ragkit.answer.strays import is_json
-from ragkit.answer.support import SUPPORTED, Evidence, coverage, has_content
-from ragkit.answer.verify import Verified, verify
+from ragkit.answer.check.parsed_answer import ParsedAnswer as Reading
+from ragkit.answer.check.parsed_answer import Sentence
+from ragkit.answer.check.parsed_answer import parse_answer as parse_text
+from ragkit.answer.check.stray_markers import is_json
+from ragkit.answer.check.support import SUPPORTED, Evidence, coverage, has_content
+from ragkit.answer.check.verify import Verified, verify
 from ragkit.errors import NotFoundError
 from ragkit.types import Citation, Draft, Hit
 from ragkit_eval.answers.evidence import evidence_of, missing
-from ragkit_eval.answers.given import ParsedAnswer, parse_answer
+from ragkit_eval.answers.parsed_answer import ParsedAnswer, parse_answer
 
 Reason = Literal["no source", "not retrieved", "misquoted", "words", "details"]
 _NOT_RETRIEVED = -1
@@ -58,7 +58,7 @@ def citation_validity(answer: Mapping[str, Any]) -> CitationValidity:
 
     A citation is valid if the source's span was retrieved, its quotation is exactly the text of
     the span, and the sentence's sources together support the sentence (by
-    `ragkit.answer.support`); a citation may have several problems. A listed source that no
+    `ragkit.answer.check.support`); a citation may have several problems. A listed source that no
     sentence cites counts too, as do all sources of a text in JSON, which has no sentences. A
     refusal has no citations. Raises UsageError for malformed JSON of an answer.
     """

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ragkit.errors import UsageError
-from ragkit_eval.record import Record
+from ragkit_eval.run.record import Record
 
 _MILLION = 1_000_000
 

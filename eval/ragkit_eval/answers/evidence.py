@@ -5,11 +5,11 @@ They are compared by the core's functions, not by meaning.
 
 from collections.abc import Iterable
 
-from ragkit.answer.names import find_names
-from ragkit.answer.numbers import find_numbers
-from ragkit.answer.quotations import find_quotations, locate
-from ragkit.answer.reading import blank_out
-from ragkit.answer.support import Evidence, count_misplaced
+from ragkit.answer.check.names import find_names
+from ragkit.answer.check.numbers import find_numbers
+from ragkit.answer.check.parsed_answer import blank_out
+from ragkit.answer.check.quotations import find_quotations, locate
+from ragkit.answer.check.support import Evidence, count_misplaced
 from ragkit.types import Hit
 
 

@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ragkit.answer.reading import parse_answer as parse_text
-from ragkit.answer.support import coverage, has_content, judge_by_words
+from ragkit.answer.check.parsed_answer import parse_answer as parse_text
+from ragkit.answer.check.support import coverage, has_content, judge_by_words
 from ragkit.types import Span
 from ragkit_eval.answers.evidence import evidence_of, missing
-from ragkit_eval.answers.given import parse_answer
+from ragkit_eval.answers.parsed_answer import parse_answer
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +27,7 @@ def groundedness(answer: Mapping[str, Any]) -> Groundedness:
 
     Whatever it cites, a sentence is supported if the passages together have its quotations, numbers
     and names, the numbers beside the nouns that they count, and three quarters of its content words
-    (`ragkit.answer.support`). Sentences without content words do not count; an empty answer and a
+    (`ragkit.answer.check.support`). Sentences without content words do not count; an empty answer and a
     refusal score 0.0, so leave refusals out.
 
     Words are compared, not meanings: a true paraphrase, or a true sentence in a different language

@@ -10,8 +10,8 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit, urlunsplit
 
-from ragkit.hosts import is_loopback
 from ragkit.model.server import CONNECT_TIMEOUT_S, NO_KEY, ModelServer
+from ragkit.settings.hosts import is_loopback
 from ragkit_eval.endpoint.failures import Failure, of_body, of_connection, of_status
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from ragkit_eval.endpoint import wire
 from ragkit_eval.endpoint.connection import BACKOFF_S, TRIES, Connection, open_session
 from ragkit_eval.endpoint.failures import Failure, RejectedError, of_body
 from ragkit_eval.endpoint.likelihood import at_border, of_text, of_tokens
-from ragkit_eval.item import Ask, Item, Response, Task
+from ragkit_eval.run.item import Ask, Item, Response, Task
 
 _LOGPROBS: Final = (20, 5)  # vLLM's default limit, then OpenAI's limit for completions
 _MAX_NAMES = 10  # of a server's models, in an error message

@@ -11,7 +11,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from ragkit_eval.item import Likelihood
+from ragkit_eval.run.item import Likelihood
 
 
 def at_border(prompt: str, continuation: str) -> tuple[str, str]:

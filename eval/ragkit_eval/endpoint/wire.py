@@ -9,7 +9,7 @@ import math
 from typing import Any, Final
 
 from ragkit.types import Usage
-from ragkit_eval.item import Response
+from ragkit_eval.run.item import Response
 
 MALFORMED: Final = (KeyError, IndexError, TypeError, ValueError, AttributeError)
 Top = tuple[tuple[str, float], ...]

@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Any, Final
 
 from ragkit.errors import UsageError
-from ragkit.home import make_home
-from ragkit.private_files import make_private
-from ragkit_eval.files import write_whole
+from ragkit.settings.home import make_home
+from ragkit.system.private_files import make_private
 from ragkit_eval.judge.agreement import Agreement
+from ragkit_eval.run.files import write_whole
 
 FORMAT: Final = 1
 FOLDER: Final = "judges"

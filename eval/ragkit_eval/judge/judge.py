@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal, Protocol
 
 from ragkit.errors import UsageError
-from ragkit_eval.judge.bound import ParseFailure
+from ragkit_eval.judge.schema_reply import ParseFailure
 
 # By reference answers, or by the passages from which the answer was written.
 Dimension = Literal["correctness", "faithfulness"]

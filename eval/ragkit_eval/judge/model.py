@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from ragkit.answer.prompt import prompt_language
 from ragkit.contracts import LanguageModel
 from ragkit.errors import UsageError
+from ragkit.prompts.messages import prompt_language
 from ragkit.types import Decoding
 from ragkit_eval.judge import prompts
-from ragkit_eval.judge.bound import ParseFailure, bound_reply
 from ragkit_eval.judge.judge import Dimension, Verdict
+from ragkit_eval.judge.schema_reply import ParseFailure, bound_reply
 
 VERSION: Final = "1"  # of turning a reply into a score
 # Greedy whatever the settings are, so that verdicts repeat; room for a thinking model.

@@ -11,8 +11,8 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from ragkit.answer.prompt import neutralise
-from ragkit.answer.templates import PromptLanguage
+from ragkit.prompts.messages import neutralise
+from ragkit.prompts.templates import PromptLanguage
 from ragkit.types import Message
 from ragkit_eval.judge.judge import Dimension
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from ragkit.errors import UsageError
-from ragkit_eval.metrics.function import FunctionMetric
+from ragkit_eval.metrics.function_metric import FunctionMetric
 from ragkit_eval.metrics.metric import TextMetric
 
 Options = Mapping[str, str]  # a flag's value is ""

@@ -6,10 +6,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from ragkit.errors import UsageError
-from ragkit_eval.compare import Comparison, Difference, compare
-from ragkit_eval.pairing import metrics_of, shared_tasks
-from ragkit_eval.ratios import Ratio, ratio
-from ragkit_eval.record import Record, Run, TaskHeader
+from ragkit_eval.compare.compare import Comparison, Difference, compare
+from ragkit_eval.compare.pairing import metrics_of, shared_tasks
+from ragkit_eval.compare.ratios import Ratio, ratio
+from ragkit_eval.run.record import Record, Run, TaskHeader
 from ragkit_eval.stats.bootstrap import SAMPLES
 
 # Metrics of answers over a collection that are compared besides the main one.

@@ -7,9 +7,9 @@ from dataclasses import asdict
 from math import isfinite
 from typing import Any
 
-from ragkit_eval.compare_text import as_finite, cell, coverage_lines, sentence
+from ragkit_eval.compare.compare_text import as_finite, cell, coverage_lines, sentence
+from ragkit_eval.compare.ratios import Ratio
 from ragkit_eval.quant.cost import Cost, Costs
-from ragkit_eval.ratios import Ratio
 
 COLUMNS = (
     *("model", "task", "metric", "base", "it has", "difference (95%)", "p (Holm)"),

@@ -14,15 +14,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from ragkit.errors import UsageError
-from ragkit.private_files import make_private
+from ragkit.system.private_files import make_private
 from ragkit_eval.quant.cost import merged
 from ragkit_eval.quant.models import FinishedRun, Model, Served, ToServe, with_labels
 from ragkit_eval.quant.serving import ReadyServer, identify_server, serve_model
-from ragkit_eval.record import Run, read_run
+from ragkit_eval.run.record import Run, read_run
 
 if TYPE_CHECKING:
-    from ragkit.settings import Settings
-    from ragkit_eval.item import Task
+    from ragkit.settings.settings import Settings
+    from ragkit_eval.run.item import Task
     from ragkit_eval.sets import LabelledSet
 
 _NAME_CHARS: Final = 60
@@ -141,8 +141,8 @@ def _run_answers(
     """Answer a set's questions over a collection with this model, as a cell of a grid."""
     from ragkit.store.open import open_database
     from ragkit_eval.sweep.cells import Cells, settings_with
+    from ragkit_eval.sweep.collections import Collections
     from ragkit_eval.sweep.grid import Cell, Grid
-    from ragkit_eval.sweep.stored import Collections
 
     values = {"llm_url": server.url, "llm_model": server.model}
     grid = Grid({name: (value,) for name, value in values.items()})

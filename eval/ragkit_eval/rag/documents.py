@@ -15,13 +15,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ragkit.errors import RagkitError
-from ragkit.private_files import make_private
+from ragkit.system.private_files import make_private
 from ragkit_eval.rag.labels import Names
 from ragkit_eval.sets import LabelledSet, corpus_of
 from ragkit_eval.sets.reading import check_documents, file_bytes
 
 if TYPE_CHECKING:
-    from ragkit.settings import Settings
+    from ragkit.settings.settings import Settings
 
 _NAME_CHARS = 60  # of a set's name in a collection's; arbitrary
 

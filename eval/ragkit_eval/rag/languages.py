@@ -10,11 +10,11 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from ragkit.embed.models import model_card
-from ragkit.text.crossing import Asked, crossing_note
+from ragkit.text.other_language import Asked, crossing_note
 from ragkit_eval.sets import LabelledSet
 
 if TYPE_CHECKING:
-    from ragkit.knowledge import KnowledgeBase
+    from ragkit.knowledge.base import KnowledgeBase
 
 
 def language_notes(

@@ -4,10 +4,10 @@ import hashlib
 from collections.abc import Mapping
 from typing import Any
 
-from ragkit.answer.extract import ExtractiveGenerator
-from ragkit.answer.templates import Templates
+from ragkit.answer.write.extract import ExtractiveGenerator
 from ragkit.contracts import Store
-from ragkit.knowledge import KnowledgeBase
+from ragkit.knowledge.base import KnowledgeBase
+from ragkit.prompts.templates import Templates
 from ragkit.types import Mode
 
 
@@ -54,7 +54,7 @@ def model_of(
 
 def fitted_cutoff(kb: KnowledgeBase, tenant: str) -> float | None:
     """Return the score below which this knowledge base refuses, None if none was fitted."""
-    from ragkit.store.calibration import Calibrations, CurrentCutoff
+    from ragkit.store.people.calibration import Calibrations, CurrentCutoff
 
     if kb.database is None:
         return None

@@ -10,7 +10,7 @@ from typing import Any, Final
 from ragkit.errors import UsageError
 from ragkit_eval import retrieval
 from ragkit_eval.metrics.contains import contains
-from ragkit_eval.rag.asking import TEXTS, list_places, rank_documents
+from ragkit_eval.rag.ask import TEXTS, list_places, rank_documents
 from ragkit_eval.sets import Excerpt, Question
 
 Labels = Mapping[str, Any]

@@ -7,11 +7,11 @@ from typing import Any
 import typer
 from rich.cells import cell_len
 
-from ragkit import render
-from ragkit_eval.cli_output import shorten
+from ragkit.cli import render
+from ragkit_eval.cli.output import shorten
 from ragkit_eval.rag.meanings import explain_metric
 from ragkit_eval.rag.summary import RagSummary
-from ragkit_eval.record import Record
+from ragkit_eval.run.record import Record
 from ragkit_eval.run.summary import Score, Summary, coverage_line
 
 # Explains why fifty questions about eight documents have wide intervals.

@@ -10,9 +10,9 @@ from dataclasses import asdict, dataclass
 from typing import Any, Final
 
 from ragkit_eval.answers import latency, rates, refusal_curve, refusal_scores, tokens_and_cost
-from ragkit_eval.judge.judged import FAILURE, JUDGEMENT
-from ragkit_eval.record import Record, Run
+from ragkit_eval.judge.judged_task import FAILURE, JUDGEMENT
 from ragkit_eval.run import Summary, summarise
+from ragkit_eval.run.record import Record, Run
 from ragkit_eval.run.summary import summary_json
 
 WORST: Final = 5

@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from ragkit_eval.item import Item
 from ragkit_eval.rag.passages import Labels, labels_of
+from ragkit_eval.run.item import Item
 from ragkit_eval.sets import LabelledSet, Question
 
 Labelled = tuple[Question, Labels]

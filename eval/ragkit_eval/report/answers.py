@@ -1,6 +1,6 @@
 """Prepare an answer for a report: marked text, citations, and passages with marked quotations.
 
-Reads the JSON of ragkit.render.answer_json with "used" or "hits", as far as it is present, and
+Reads the JSON of ragkit.cli.render.answer_json with "used" or "hits", as far as it is present, and
 validates every value: a detail of another shape is shown as empty.
 """
 
@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from re import finditer
 from typing import Any
 
-from ragkit_eval.report.inert import Mark, Segment, inert, language, line, segments
-from ragkit_eval.report.texts import PASSAGES, labels
+from ragkit_eval.report.extract import PASSAGES, labels
+from ragkit_eval.report.safe_text import Mark, Segment, inert, language, line, segments
 
 Place = tuple[str, int, int]  # document, start, end
 _SUPPORT = {"partly": "partly", "not found": "unsupported"}

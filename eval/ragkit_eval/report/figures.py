@@ -8,12 +8,12 @@ from math import inf
 from typing import Literal
 
 from ragkit_eval.answers import Prices
-from ragkit_eval.compare import Comparison
-from ragkit_eval.pairing import pairs
-from ragkit_eval.record import Record, Run, TaskHeader
+from ragkit_eval.compare.compare import Comparison
+from ragkit_eval.compare.pairing import pairs
+from ragkit_eval.report.extract import Extract
 from ragkit_eval.report.risk import Risk, risk
 from ragkit_eval.report.speed import Speed, speed
-from ragkit_eval.report.texts import Extract
+from ragkit_eval.run.record import Record, Run, TaskHeader
 from ragkit_eval.stats import Interval, mean_interval, paired_difference
 
 GROUP_SAMPLES = 2_000  # of a bootstrap: a group's interval is shown, but decides nothing

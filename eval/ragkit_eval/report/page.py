@@ -14,17 +14,17 @@ from markupsafe import Markup
 
 from ragkit import __version__
 from ragkit_eval.answers import Prices
-from ragkit_eval.compare import Comparison
-from ragkit_eval.record import Run
+from ragkit_eval.compare.compare import Comparison
 from ragkit_eval.report import numbers
-from ragkit_eval.report.facts import facts
 from ragkit_eval.report.figures import Cell
-from ragkit_eval.report.inert import line
 from ragkit_eval.report.items import item_views
 from ragkit_eval.report.pairs import KINDS, SINGLE, Choice
 from ragkit_eval.report.report import ITEMS, Report, report
+from ragkit_eval.report.safe_text import line
 from ragkit_eval.report.sections import section
+from ragkit_eval.report.settings import facts
 from ragkit_eval.report.svg import letter, mark
+from ragkit_eval.run.record import Run
 
 if TYPE_CHECKING:
     import jinja2

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import Literal
 
-from ragkit_eval.record import Record, Run
-from ragkit_eval.report.texts import Key
+from ragkit_eval.report.extract import Key
+from ragkit_eval.run.record import Record, Run
 
 Kind = Literal["broken", "fixed", "error", "differs", "wrong", "right"]
 KINDS: dict[Kind, str] = {

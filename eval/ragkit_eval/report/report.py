@@ -8,12 +8,12 @@ from typing import Final
 
 from ragkit.errors import UsageError
 from ragkit_eval.answers import Prices
-from ragkit_eval.compare import Comparison, compare
-from ragkit_eval.pairing import run_names, shared_tasks
-from ragkit_eval.record import Run
+from ragkit_eval.compare.compare import Comparison, compare
+from ragkit_eval.compare.pairing import run_names, shared_tasks
+from ragkit_eval.report.extract import Extract, extract
 from ragkit_eval.report.figures import TaskFigures, task_figures
 from ragkit_eval.report.pairs import Choice, choose, pairs
-from ragkit_eval.report.texts import Extract, extract
+from ragkit_eval.run.record import Run
 
 ITEMS: Final = 200  # arbitrary: readable, and a file of one or two megabytes
 

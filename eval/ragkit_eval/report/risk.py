@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ragkit_eval.answers import refusal_curve
-from ragkit_eval.record import Record
-from ragkit_eval.report.texts import Extract
+from ragkit_eval.report.extract import Extract
+from ragkit_eval.run.record import Record
 
 Points = tuple[tuple[float, float], ...]
 

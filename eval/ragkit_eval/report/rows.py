@@ -10,11 +10,11 @@ import io
 import re
 from collections.abc import Iterator, Sequence
 
-from ragkit_eval.compare import Comparison
-from ragkit_eval.pairing import run_names
-from ragkit_eval.record import Record, Run, read_lines
-from ragkit_eval.report.inert import inert
-from ragkit_eval.report.texts import Key
+from ragkit_eval.compare.compare import Comparison
+from ragkit_eval.compare.pairing import run_names
+from ragkit_eval.report.extract import Key
+from ragkit_eval.report.safe_text import inert
+from ragkit_eval.run.record import Record, Run, read_lines
 
 FIELDS = (
     "run task id group cluster status prediction targets question output error finish fallback"

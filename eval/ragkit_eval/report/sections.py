@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from ragkit_eval.compare import Difference
+from ragkit_eval.compare.compare import Difference
 from ragkit_eval.report import numbers
 from ragkit_eval.report.figures import Cell, GroupRow, MetricRow, Row, TaskFigures
-from ragkit_eval.report.inert import line
 from ragkit_eval.report.plots import forest, lines, scatter
 from ragkit_eval.report.report import Report
+from ragkit_eval.report.safe_text import line
 from ragkit_eval.report.speed import Speed
 from ragkit_eval.report.svg import Scale, colour, letter, linear
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ragkit_eval.answers import Latency, Prices, latency, tokens_and_cost
-from ragkit_eval.record import Record
+from ragkit_eval.run.record import Record
 
 
 @dataclass(frozen=True, slots=True)

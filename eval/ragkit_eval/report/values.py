@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
-from ragkit_eval.compare_text import as_finite
+from ragkit_eval.compare.compare_text import as_finite
 from ragkit_eval.report.figures import Cell, Change, GroupRow, MetricRow, TaskFigures
 from ragkit_eval.report.report import Report
 from ragkit_eval.report.speed import Speed

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from ragkit.errors import UsageError
-from ragkit_eval.item import Ask, Task
-from ragkit_eval.record import Run, read_run
 from ragkit_eval.run.header import make_header
+from ragkit_eval.run.item import Ask, Task
+from ragkit_eval.run.record import Run, read_run
 from ragkit_eval.run.runner import CONCURRENCY, Progress, run_items
 
 if TYPE_CHECKING:

@@ -10,9 +10,9 @@ from typing import Any
 
 from ragkit import __version__
 from ragkit.errors import UsageError
-from ragkit_eval.item import Task
-from ragkit_eval.record import Header, TaskHeader
+from ragkit_eval.run.item import Task
 from ragkit_eval.run.machine import commit, hardware
+from ragkit_eval.run.record import Header, TaskHeader
 
 
 def make_header(

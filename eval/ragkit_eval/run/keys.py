@@ -10,8 +10,8 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from ragkit_eval.item import Item, Task
-from ragkit_eval.record import Header
+from ragkit_eval.run.item import Item, Task
+from ragkit_eval.run.record import Header
 
 KeyOf = Callable[[Task, Item], str]
 

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from ragkit_eval.item import Item
-from ragkit_eval.record import Record, read_lines
+from ragkit_eval.run.item import Item
+from ragkit_eval.run.record import Record, read_lines
 
 
 class Reuse:

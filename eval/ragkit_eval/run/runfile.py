@@ -12,10 +12,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any
 
-from ragkit.closing import Closing
 from ragkit.errors import BusyError, RagkitError, UsageError
-from ragkit.private_files import private
-from ragkit_eval.record import Header, Record, Status, header_line, read_lines, record_line
+from ragkit.system.closing import Closing
+from ragkit.system.private_files import private
+from ragkit_eval.run.record import Header, Record, Status, header_line, read_lines, record_line
 
 _FIRST_BYTES = b'{"type":"header"'
 _NOT_COMPARED = ("environment", "created", "label")  # a run may be continued on another day

@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Final
 
 from ragkit.errors import ModelError, RagkitError, UsageError
-from ragkit_eval.item import Ask, Item, Response, Scored, Task
-from ragkit_eval.record import Header, Record, Status
+from ragkit_eval.run.item import Ask, Item, Response, Scored, Task
 from ragkit_eval.run.keys import KeyOf, key_maker
+from ragkit_eval.run.record import Header, Record, Status
 from ragkit_eval.run.reuse import Reuse
 from ragkit_eval.run.runfile import RunFile
 

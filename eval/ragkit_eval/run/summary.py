@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from statistics import fmean
 from typing import Any
 
-from ragkit_eval.record import Record, Run, TaskHeader
+from ragkit_eval.run.record import Record, Run, TaskHeader
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,7 @@ from functools import cache
 from pathlib import Path
 
 from ragkit.errors import ModelError, UsageError
-from ragkit_eval.sandbox.calls import filter_for
+from ragkit_eval.sandbox.syscall_filter import filter_for
 
 _INSIDE = Path(__file__).with_name("inside.py")
 _NOT_CONFINED = 96  # exit status of inside.py when it cannot confine itself

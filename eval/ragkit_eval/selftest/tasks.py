@@ -5,7 +5,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
-from ragkit_eval.item import Item, Likelihood, Response
+from ragkit_eval.run.item import Item, Likelihood, Response
 from ragkit_eval.selftest.check import Check, agreement
 from ragkit_eval.tasks.registry import open_task
 from ragkit_eval.tasks.scorers import Scorer

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from ragkit.errors import NotFoundError, UsageError
-from ragkit_eval import strict_json
+from ragkit_eval.run import strict_json
 
 T = TypeVar("T")
 

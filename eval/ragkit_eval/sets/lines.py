@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from ragkit.errors import UsageError
-from ragkit_eval.files import write_whole
+from ragkit_eval.run.files import write_whole
 from ragkit_eval.sets.fields import (
     an_object,
     field,

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from ragkit.errors import NotFoundError, UsageError
-from ragkit.private_files import private
+from ragkit.system.private_files import private
 from ragkit_eval.sets.fields import json_lines
 from ragkit_eval.sets.lines import ragkit_lines
 from ragkit_eval.sets.published import beir, clapnq, excerpts, squad

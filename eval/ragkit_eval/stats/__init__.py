@@ -10,8 +10,8 @@ if TYPE_CHECKING:
     from ragkit_eval.stats.bootstrap import paired_difference as paired_difference
     from ragkit_eval.stats.corpus import bootstrap_p_values as bootstrap_p_values
     from ragkit_eval.stats.corpus import randomisation_p_values as randomisation_p_values
-    from ragkit_eval.stats.exact import mcnemar as mcnemar
-    from ragkit_eval.stats.family import holm as holm
+    from ragkit_eval.stats.holm_correction import holm as holm
+    from ragkit_eval.stats.mcnemar_exact import mcnemar as mcnemar
     from ragkit_eval.stats.power import detectable as detectable
     from ragkit_eval.stats.signflip import permutation as permutation
 else:
@@ -21,8 +21,8 @@ else:
             "ragkit_eval.stats.bootstrap": "Interval mean_interval paired_difference",
             "ragkit_eval.stats.corpus": "bootstrap_p_values randomisation_p_values",
             "ragkit_eval.stats.power": "detectable",
-            "ragkit_eval.stats.family": "holm",
-            "ragkit_eval.stats.exact": "mcnemar",
+            "ragkit_eval.stats.holm_correction": "holm",
+            "ragkit_eval.stats.mcnemar_exact": "mcnemar",
             "ragkit_eval.stats.signflip": "permutation",
         },
     )

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from math import inf
 
 from ragkit_eval.stats.clusters import differences
-from ragkit_eval.stats.exact import is_binary
+from ragkit_eval.stats.mcnemar_exact import is_binary
 
 _MIN_CLUSTERS = 6  # that differ, all in one direction: with 5 the exact p is over 0.05
 

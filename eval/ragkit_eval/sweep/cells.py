@@ -8,24 +8,24 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from ragkit.errors import SettingsError, UsageError
-from ragkit_eval.rag.answers import MEASURES, TEXT_METRICS, rag_task
-from ragkit_eval.rag.asking import DEPTH, knowledge_ask, search_ask
-from ragkit_eval.rag.found import retrieval_task
+from ragkit_eval.rag.answer_task import MEASURES, TEXT_METRICS, rag_task
+from ragkit_eval.rag.ask import DEPTH, knowledge_ask, search_ask
 from ragkit_eval.rag.labels import locate
 from ragkit_eval.rag.languages import language_notes, print_notes
 from ragkit_eval.rag.model import fitted_cutoff, model_of
-from ragkit_eval.rag.running import run_task
+from ragkit_eval.rag.search_task import retrieval_task
+from ragkit_eval.rag.task_run import run_task
 from ragkit_eval.sets import LabelledSet
+from ragkit_eval.sweep.collections import Collections
 from ragkit_eval.sweep.grid import Cell, Grid
-from ragkit_eval.sweep.stored import Collections
 
 if TYPE_CHECKING:
     from ragkit.contracts import Embedder
-    from ragkit.knowledge import KnowledgeBase
-    from ragkit.settings import Settings
+    from ragkit.knowledge.base import KnowledgeBase
+    from ragkit.settings.settings import Settings
     from ragkit.store.open import Database
-    from ragkit_eval.item import Ask, Task
-    from ragkit_eval.record import Run
+    from ragkit_eval.run.item import Ask, Task
+    from ragkit_eval.run.record import Run
 
 # Metrics that `rag_task` always has.
 _STANDARD_METRICS: Final = (
@@ -64,9 +64,9 @@ class Cells:
 
     def run(self, cell: Cell, labelled: LabelledSet, stage: str) -> Run:
         """Ask a cell all questions that its run file lacks, and return the run."""
-        from ragkit import build
-        from ragkit.answer.templates import Templates
-        from ragkit.knowledge import KnowledgeBase
+        from ragkit.knowledge import build
+        from ragkit.knowledge.base import KnowledgeBase
+        from ragkit.prompts.templates import Templates
 
         settings = settings_of(cell, self.settings)
         collection = self.collections.of(cell, settings)
@@ -127,7 +127,7 @@ def settings_of(cell: Cell, settings: Settings) -> Settings:
 
 def settings_with(settings: Settings, values: Mapping[str, Any]) -> Settings:
     """Return the settings with some values replaced, and validated. Raises SettingsError."""
-    from ragkit.settings import Settings
+    from ragkit.settings.settings import Settings
 
     current = {name: getattr(settings, name) for name in settings.model_fields_set}
     return Settings(**{**current, **values})

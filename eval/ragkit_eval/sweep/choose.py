@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 from ragkit.errors import UsageError
-from ragkit_eval.compare import Comparison, Difference, compare
-from ragkit_eval.ratios import Ratio
-from ragkit_eval.record import Run
+from ragkit_eval.compare.compare import Comparison, Difference, compare
+from ragkit_eval.compare.ratios import Ratio
+from ragkit_eval.run.record import Run
 from ragkit_eval.stats.bootstrap import SAMPLES, Interval
 from ragkit_eval.sweep.grid import Cell
 

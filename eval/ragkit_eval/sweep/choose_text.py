@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Any
 
-from ragkit_eval.compare_text import as_finite, cell, coverage_lines, sentence
+from ragkit_eval.compare.compare_text import as_finite, cell, coverage_lines, sentence
 from ragkit_eval.sweep.choose import SweepOutcome, TriedCell
 
 _COLUMNS = ("", "cell", "mean (95%)", "against the baseline", "p (Holm)", "latency", "errors")

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Final, Literal, get_args
 
 from ragkit.errors import NotFoundError, UsageError
-from ragkit.masking import masked
+from ragkit.settings.secrets import masked
 from ragkit.types import Mode
 
 TaskKind = Literal["retrieval", "answers"]

@@ -9,19 +9,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from ragkit.errors import UsageError
-from ragkit.private_files import make_private
-from ragkit_eval.files import write_whole
+from ragkit.system.private_files import make_private
+from ragkit_eval.run.files import write_whole
 from ragkit_eval.stats.bootstrap import SAMPLES
 from ragkit_eval.sweep import choose_text
 from ragkit_eval.sweep.cells import Cells, settings_of
 from ragkit_eval.sweep.choose import SweepOutcome, choose
+from ragkit_eval.sweep.collections import Collections
 from ragkit_eval.sweep.grid import Cell, Grid
 from ragkit_eval.sweep.split import halves
-from ragkit_eval.sweep.stored import Collections
 
 if TYPE_CHECKING:
-    from ragkit.settings import Settings
-    from ragkit_eval.record import Run
+    from ragkit.settings.settings import Settings
+    from ragkit_eval.run.record import Run
     from ragkit_eval.sets import LabelledSet
 
 

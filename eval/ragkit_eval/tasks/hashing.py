@@ -7,7 +7,7 @@ import hashlib
 from collections.abc import Iterable
 from pathlib import Path
 
-from ragkit_eval.item import Item
+from ragkit_eval.run.item import Item
 
 DIGITS = 16
 _BLOCK_BYTES = 1 << 20

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from ragkit.errors import NotFoundError, UsageError
-from ragkit_eval.item import Item, Response, Scored
+from ragkit_eval.run.item import Item, Response, Scored
 from ragkit_eval.tasks.registry import find_spec
 from ragkit_eval.tasks.task import DeclaredTask
 

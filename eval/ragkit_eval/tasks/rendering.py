@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from ragkit.errors import UsageError
-from ragkit_eval.item import Item
+from ragkit_eval.run.item import Item
 from ragkit_eval.tasks.extract import is_number
 from ragkit_eval.tasks.rows import Row
 from ragkit_eval.tasks.spec import Spec

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, TextIO
 
 from ragkit.errors import NotFoundError, UsageError
-from ragkit_eval import strict_json
+from ragkit_eval.run import strict_json
 
 HUB = "hf:"
 

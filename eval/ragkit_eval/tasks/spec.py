@@ -14,7 +14,7 @@ from types import UnionType
 from typing import Any, Literal, Union, cast, get_args, get_origin, get_type_hints
 
 from ragkit.errors import NotFoundError, UsageError
-from ragkit_eval.item import Method
+from ragkit_eval.run.item import Method
 from ragkit_eval.tasks.prefixes import PREFIX_RULES
 
 Format = Literal["csv", "jsonl", "json"]

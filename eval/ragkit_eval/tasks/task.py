@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from ragkit.errors import NotFoundError, UsageError
-from ragkit_eval.item import Item, Method, Response, Scored
+from ragkit_eval.run.item import Item, Method, Response, Scored
 from ragkit_eval.tasks.hashing import DIGITS, data_hash
 from ragkit_eval.tasks.prefixes import PREFIX_RULES
 from ragkit_eval.tasks.rendering import Draft, Renderer

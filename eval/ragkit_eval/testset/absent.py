@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ragkit.answer.quotations import fold
+from ragkit.answer.check.quotations import fold
 from ragkit.text.analyse import analyse
 from ragkit_eval.testset.rivals import MAX_PASSAGES, Words
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from ragkit.answer.question import has_cjk
+from ragkit.question.reading import has_cjk
 from ragkit_eval.testset.amounts_en import english
 from ragkit_eval.testset.amounts_zh import chinese
 from ragkit_eval.testset.blanks import blanks

@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from ragkit.answer.names import find_names
-from ragkit.answer.numbers import find_numbers
-from ragkit.answer.question import has_cjk, read_question
+from ragkit.answer.check.names import find_names
+from ragkit.answer.check.numbers import find_numbers
+from ragkit.question.reading import has_cjk, read_question
 from ragkit.text.analyse import CJK, analyse
 from ragkit.types import Span
 

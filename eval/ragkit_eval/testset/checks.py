@@ -9,12 +9,12 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from ragkit.answer.numbers import NumberSet, find_numbers
-from ragkit.answer.question import read_question
-from ragkit.answer.quotations import fold, locate
-from ragkit.answer.support import SUPPORTED, Evidence, coverage
-from ragkit.answer.templates import PromptLanguage
-from ragkit.conversation.alone import follows_on
+from ragkit.answer.check.numbers import NumberSet, find_numbers
+from ragkit.answer.check.quotations import fold, locate
+from ragkit.answer.check.support import SUPPORTED, Evidence, coverage
+from ragkit.prompts.templates import PromptLanguage
+from ragkit.question.reading import read_question
+from ragkit.question.standalone import follows_on
 from ragkit.text.analyse import analyse
 from ragkit.text.language import language
 from ragkit.types import Span

@@ -10,11 +10,11 @@ from collections.abc import Iterator
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Final
 
-from ragkit.answer.templates import PromptLanguage
+from ragkit.prompts.templates import PromptLanguage
 from ragkit.text.analyse import analyse
 from ragkit.types import Span
 from ragkit_eval.sets import Question
-from ragkit_eval.testset import made
+from ragkit_eval.testset import label
 from ragkit_eval.testset.blanks import Blank, blanks
 from ragkit_eval.testset.places import Place, flat, places
 from ragkit_eval.testset.rivals import Words, has_rival
@@ -88,7 +88,7 @@ def _make_question(place: Place, words: Words, blank: Blank) -> Question | str:
     heading = heading_of(place)
     if set(analyse(answer)) <= set(analyse(heading)):
         return "its heading gives the answer away"
-    return made.answerable(
+    return label.answerable(
         place.source.document.uri,
         word_cloze(gapped(text, blank), place.language, under=heading),
         answer=answer,

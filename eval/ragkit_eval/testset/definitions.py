@@ -7,13 +7,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from ragkit.answer.names import find_names
-from ragkit.answer.templates import PromptLanguage
+from ragkit.answer.check.names import find_names
+from ragkit.prompts.templates import PromptLanguage
 from ragkit.text.analyse import analyse
 from ragkit.text.sentences import sentences
 from ragkit.types import Span
 from ragkit_eval.sets import Question
-from ragkit_eval.testset import made
+from ragkit_eval.testset import label
 from ragkit_eval.testset.absent import Collected
 from ragkit_eval.testset.outline import topic_at
 from ragkit_eval.testset.places import flat
@@ -125,7 +125,7 @@ def _make_question(
 ) -> Question | str:
     if set(analyse(definition.meaning)) <= set(analyse(text)):
         return "the question gives the answer away"
-    return made.answerable(
+    return label.answerable(
         source.document.uri,
         text,
         answer=definition.meaning,

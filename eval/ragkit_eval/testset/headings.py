@@ -10,12 +10,12 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
-from ragkit.answer.question import read_question
-from ragkit.answer.templates import PromptLanguage
+from ragkit.prompts.templates import PromptLanguage
+from ragkit.question.reading import read_question
 from ragkit.text.analyse import analyse
 from ragkit.types import Span
 from ragkit_eval.sets import Question
-from ragkit_eval.testset import made
+from ragkit_eval.testset import label
 from ragkit_eval.testset.outline import Section, sections, title_of
 from ragkit_eval.testset.sources import Source, drawn, language_of
 from ragkit_eval.testset.wording import is_in, mid_sentence, with_topic
@@ -142,7 +142,7 @@ def _is_only(collected: Collected, source: Source, section: Section) -> bool:
 
 
 def _make_question(source: Source, span: Span, text: str, language: PromptLanguage) -> Question:
-    return made.answerable(
+    return label.answerable(
         source.document.uri,
         text,
         answer="",

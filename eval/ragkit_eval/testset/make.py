@@ -12,16 +12,17 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final, TypeVar
 
-from ragkit.answer.quotations import fold
-from ragkit.answer.templates import PromptLanguage
+from ragkit.answer.check.quotations import fold
 from ragkit.contracts import Store
 from ragkit.errors import ModelServerError, UsageError
+from ragkit.prompts.templates import PromptLanguage
 from ragkit.types import Document, Hit
 from ragkit_eval.sets import Question
 from ragkit_eval.testset.absent import Collected
 from ragkit_eval.testset.cloze import cloze_questions
 from ragkit_eval.testset.kinds import SHOWS, Kind
-from ragkit_eval.testset.made import named
+from ragkit_eval.testset.label import named
+from ragkit_eval.testset.model_writer import Writer
 from ragkit_eval.testset.rules import Offer, answerable_steps, unanswerable_steps
 from ragkit_eval.testset.sources import (
     Source,
@@ -31,7 +32,6 @@ from ragkit_eval.testset.sources import (
     read_source,
     short_names,
 )
-from ragkit_eval.testset.written import Writer
 
 TRIES: Final = 3  # passages per requested question; arbitrary
 MAX_DOCUMENTS: Final = 2000  # documents to read if each gives little; arbitrary

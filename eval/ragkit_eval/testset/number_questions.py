@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
-from ragkit.answer.question import read_question
-from ragkit.answer.templates import PromptLanguage
+from ragkit.prompts.templates import PromptLanguage
+from ragkit.question.reading import read_question
 from ragkit.text.analyse import analyse
 from ragkit.types import Span
 from ragkit_eval.sets import Question
-from ragkit_eval.testset import made
+from ragkit_eval.testset import label
 from ragkit_eval.testset.amounts import amounts
 from ragkit_eval.testset.outline import topic_at
 from ragkit_eval.testset.places import Place, places
@@ -53,7 +53,7 @@ def _make_question(place: Place, words: Words, amount: Amount) -> Question | str
             text = with_topic(text, topic, place.language)
     if set(analyse(amount.answer)) <= set(analyse(text)):
         return "the question gives the answer away"
-    return made.answerable(
+    return label.answerable(
         place.source.document.uri,
         text,
         answer=amount.answer,

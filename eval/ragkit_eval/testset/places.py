@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from ragkit.answer.question import FUNCTION_WORDS, has_cjk, read_question
-from ragkit.answer.templates import PromptLanguage
+from ragkit.prompts.templates import PromptLanguage
+from ragkit.question.reading import FUNCTION_WORDS, has_cjk, read_question
 from ragkit.text.analyse import CJK
 from ragkit.text.sentences import sentences
 from ragkit_eval.testset.sources import Source, language_of

@@ -9,8 +9,8 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from ragkit.answer.prompt import neutralise, source_block
-from ragkit.answer.templates import PromptLanguage
+from ragkit.prompts.messages import neutralise, source_block
+from ragkit.prompts.templates import PromptLanguage
 from ragkit.types import Hit, Message
 
 _DATA: Final[dict[PromptLanguage, str]] = {

@@ -16,7 +16,7 @@ from ragkit.text.sentences import sentences
 
 if TYPE_CHECKING:
     from ragkit.contracts import Store
-    from ragkit.postings import Postings
+    from ragkit.text.postings import Postings
     from ragkit.types import Hit
     from ragkit_eval.testset.places import Place
 

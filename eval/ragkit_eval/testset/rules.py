@@ -11,15 +11,15 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Final
 
 from ragkit_eval.sets import Question
+from ragkit_eval.testset.absent_names import other_thing_questions
+from ragkit_eval.testset.absent_properties import other_property_questions
+from ragkit_eval.testset.absent_terms import unknown_term_questions
 from ragkit_eval.testset.cloze import cloze_questions
 from ragkit_eval.testset.definitions import definition_questions
 from ragkit_eval.testset.headings import heading_questions
 from ragkit_eval.testset.number_questions import number_questions
-from ragkit_eval.testset.other_properties import other_property_questions
-from ragkit_eval.testset.other_things import other_thing_questions
 from ragkit_eval.testset.sources import Source, drawn
 from ragkit_eval.testset.table_questions import table_questions
-from ragkit_eval.testset.unknown_terms import unknown_term_questions
 
 if TYPE_CHECKING:
     from ragkit_eval.testset.absent import Collected

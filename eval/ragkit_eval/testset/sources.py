@@ -8,9 +8,9 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from ragkit.answer.templates import PromptLanguage
 from ragkit.contracts import Store
-from ragkit.filters import Comparison
+from ragkit.filters.tree import Comparison
+from ragkit.prompts.templates import PromptLanguage
 from ragkit.text.language import language
 from ragkit.types import Document, Hit
 

@@ -6,14 +6,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ragkit.answer.expected import INTERROGATIVE
-from ragkit.answer.question import has_cjk
-from ragkit.answer.templates import PromptLanguage
+from ragkit.answer.write.answer_kinds import INTERROGATIVE
+from ragkit.prompts.templates import PromptLanguage
+from ragkit.question.reading import has_cjk
 from ragkit.text.analyse import analyse
 from ragkit.types import Span
 from ragkit_eval.sets import Question
-from ragkit_eval.testset import made
-from ragkit_eval.testset.cells import askable, cell_question, is_people, whose_question
+from ragkit_eval.testset import label
+from ragkit_eval.testset.cell_wording import askable, cell_question, is_people, whose_question
 from ragkit_eval.testset.outline import headings_at, title_of, topic_at
 from ragkit_eval.testset.places import Place
 from ragkit_eval.testset.rivals import Words, has_rival
@@ -128,7 +128,7 @@ def _make_question(collected: Collected, cell: Cell, *, reverse: bool) -> Questi
     words = Words(collected.store, collected.name, analyse(row_terms))
     if has_rival(words, row, row_terms):
         return "another place says nearly the same"
-    return made.answerable(
+    return label.answerable(
         cell.source.document.uri,
         text,
         answer=answer,

@@ -6,8 +6,8 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
-from ragkit.answer.question import has_cjk
-from ragkit.answer.templates import PromptLanguage
+from ragkit.prompts.templates import PromptLanguage
+from ragkit.question.reading import has_cjk
 from ragkit.text.analyse import analyse
 from ragkit_eval.testset.places import flat
 

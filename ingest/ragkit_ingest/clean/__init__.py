@@ -18,7 +18,7 @@ def cleaned(parsed: ParsedText, options: ParseOptions) -> ParsedText:
     In this order, so that an invisible character hides nothing from the mask.
     Raises ValueError for a kind to mask that there is not.
     """
-    from ragkit.mask_kinds import mask_kinds
+    from ragkit.settings.mask_kinds import mask_kinds
     from ragkit_ingest.clean.unicode import normalised
 
     uniform = normalised(parsed, options.unicode)

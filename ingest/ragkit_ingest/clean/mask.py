@@ -11,15 +11,15 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from ragkit.mask_kinds import PLACEHOLDERS
+from ragkit.settings.mask_kinds import PLACEHOLDERS
 from ragkit.types import ParsedText, Span
 from ragkit_ingest.clean.edits import Edit, edited, replaced
 from ragkit_ingest.clean.kinds import api_key, card, cn_id, email, iban, phone, private_key
 from ragkit_ingest.clean.kinds.candidates import runs
-from ragkit_ingest.clean.kinds.reading import plain
+from ragkit_ingest.clean.kinds.plain_text import plain
 
 if TYPE_CHECKING:
-    from ragkit_ingest.items import Value
+    from ragkit_ingest.sources.item import Value
 
 _OF_TEXT: Final[dict[str, Callable[[str], Iterator[Span]]]] = {
     "private_key": private_key.find,

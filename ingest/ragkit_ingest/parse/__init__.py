@@ -9,8 +9,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from ragkit.documents.formats import MEDIA_TYPES as MEDIA_TYPES
 from ragkit.errors import IngestError
-from ragkit.formats import MEDIA_TYPES as MEDIA_TYPES
 from ragkit_ingest.parse.formats import CONTAINERS as CONTAINERS
 from ragkit_ingest.parse.formats import MODULES
 from ragkit_ingest.parse.options import MAX_BLOCKS

@@ -9,7 +9,7 @@ from __future__ import annotations
 import codecs
 
 from ragkit.errors import IngestError
-from ragkit_ingest.parse.familiar import familiarity
+from ragkit_ingest.parse.chinese_score import familiarity
 
 _SAMPLE_BYTES = 1 << 16  # an encoding shows early
 _BOMS = (

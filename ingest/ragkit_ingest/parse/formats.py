@@ -1,6 +1,6 @@
 """Formats: the module that parses each media type, known before any parser is loaded.
 
-`ragkit.formats` has the suffixes.
+`ragkit.documents.formats` has the suffixes.
 """
 
 from __future__ import annotations
@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
 
-from ragkit.formats import CONTAINERS as SUFFIXES_OF_CONTAINERS
-from ragkit.formats import MEDIA_TYPES, OFFICE
+from ragkit.documents.formats import CONTAINERS as SUFFIXES_OF_CONTAINERS
+from ragkit.documents.formats import MEDIA_TYPES, OFFICE
 
 # media type: module of this package that parses it (loaded when the first such file comes), or of
 # source code the table of languages and the name in it

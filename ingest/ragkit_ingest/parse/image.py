@@ -15,7 +15,7 @@ from ragkit_ingest.parse.builder import Builder
 from ragkit_ingest.parse.options import ParseOptions
 from ragkit_ingest.parse.pdf.aligned import with_aligned
 from ragkit_ingest.parse.pdf.columns import in_reading_order
-from ragkit_ingest.parse.pdf.writing import words_of, write
+from ragkit_ingest.parse.pdf.write_page import words_of, write
 
 if TYPE_CHECKING:
     from PIL.Image import Image

@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass, fields
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 if TYPE_CHECKING:
-    from ragkit.ingest_options import IngestOptions
+    from ragkit.settings.ingest_options import IngestOptions
 
 # Arbitrary: some 8,000 pages of a book. What embeds a text takes about 20 bytes a character.
 TEXT_CHARS: Final = 16_000_000
@@ -23,7 +23,7 @@ class ParseOptions:
     """One file's; `unzipped_bytes` is what a zip-based file may unpack to, `text_chars` how long
     the text of any file may be.
 
-    The others are `ragkit.ingest_options.IngestOptions`' of the same name, as far as they concern
+    The others are `ragkit.settings.ingest_options.IngestOptions`' of the same name, as far as they concern
     what is made of a file before it is cut.
     """
 

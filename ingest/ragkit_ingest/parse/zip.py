@@ -11,7 +11,7 @@ import zipfile
 from collections.abc import Iterator, Sequence
 
 from ragkit.text.normalise import clean
-from ragkit_ingest.parse.familiar import familiarity
+from ragkit_ingest.parse.chinese_score import familiarity
 from ragkit_ingest.parse.membernames import path_parts, unused
 from ragkit_ingest.parse.options import ParseOptions
 from ragkit_ingest.parse.zipped import Zip

@@ -10,12 +10,11 @@ from functools import partial
 from typing import Final
 
 from ragkit.errors import IngestError
-from ragkit_ingest.items import Item, Value
 from ragkit_ingest.parse import CONTAINERS, MEDIA_TYPES
-from ragkit_ingest.skipped import HIDDEN
-from ragkit_ingest.sources.sidecar import is_sidecar
-from ragkit_ingest.sources.sizes import TooLargeError
-from ragkit_ingest.sources.taking import (
+from ragkit_ingest.parser.spool import Part
+from ragkit_ingest.run.skipped import HIDDEN
+from ragkit_ingest.sources.item import Item, Value
+from ragkit_ingest.sources.items_of_file import (
     Container,
     File,
     Taking,
@@ -25,7 +24,8 @@ from ragkit_ingest.sources.taking import (
     stem_of,
     suffix_of,
 )
-from ragkit_ingest.spool import Part
+from ragkit_ingest.sources.sidecar import is_sidecar
+from ragkit_ingest.sources.sizes import TooLargeError
 
 INSIDE: Final = "!/"  # between a container's URI and the path in it
 _MAX_DEPTH: Final = 2  # arbitrary: a mail in a mail, an archive in a mail, a mail in an archive

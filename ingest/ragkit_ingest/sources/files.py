@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import BinaryIO
 
 from ragkit.errors import IngestError
-from ragkit.regular_file import open_regular
-from ragkit_ingest.items import Stamp
-from ragkit_ingest.skipped import FOLDER_LINK, SPECIAL_FILE
+from ragkit.system.regular_file import open_regular
+from ragkit_ingest.run.skipped import FOLDER_LINK, SPECIAL_FILE
+from ragkit_ingest.sources.item import Stamp
 from ragkit_ingest.sources.sizes import TooLargeError, read_bounded
 from ragkit_ingest.sources.tree import Names
 

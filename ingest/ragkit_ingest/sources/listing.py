@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Protocol
 
-from ragkit_ingest.items import Item
-from ragkit_ingest.skipped import SkippedFiles
+from ragkit_ingest.run.skipped import SkippedFiles
+from ragkit_ingest.sources.item import Item
+from ragkit_ingest.sources.items_of_file import Taking
 from ragkit_ingest.sources.options import SourceOptions
-from ragkit_ingest.sources.passed import Passed
-from ragkit_ingest.sources.taking import Taking
+from ragkit_ingest.sources.skipped import Passed
 
 
 class Place(Protocol):

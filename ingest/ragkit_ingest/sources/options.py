@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from ragkit_ingest.items import Value
+from ragkit_ingest.sources.item import Value
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,7 +24,7 @@ from ragkit_ingest.sources.text import Text
 from ragkit_ingest.sources.walk import Folder
 
 if TYPE_CHECKING:
-    from ragkit.settings import Settings
+    from ragkit.settings.settings import Settings
     from ragkit_ingest.sources.fetch import Access
 
 Named = Path | str | Text

@@ -7,11 +7,11 @@ from typing import Any, BinaryIO, Final
 
 from ragkit.errors import IngestError
 from ragkit.text.normalise import clean
-from ragkit_ingest.items import Item, Value
+from ragkit_ingest.sources.item import Item, Value
+from ragkit_ingest.sources.items_of_file import broken
 from ragkit_ingest.sources.options import RecordFields
 from ragkit_ingest.sources.record_files import Record, read_records
 from ragkit_ingest.sources.sizes import in_hand
-from ragkit_ingest.sources.taking import broken
 from ragkit_ingest.sources.values import metadata_of
 
 _MAX_ID_CHARS: Final = 500  # arbitrary, as the next

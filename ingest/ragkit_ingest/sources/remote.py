@@ -13,7 +13,7 @@ from functools import partial
 from typing import Any, BinaryIO, Final, TypeVar, cast
 
 from ragkit.errors import IngestError, NotFoundError, UsageError
-from ragkit_ingest.items import Stamp
+from ragkit_ingest.sources.item import Stamp
 from ragkit_ingest.sources.listing import Place
 from ragkit_ingest.sources.options import SourceOptions
 from ragkit_ingest.sources.single import Single

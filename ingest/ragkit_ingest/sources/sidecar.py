@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Final
 
 from ragkit.errors import IngestError
 from ragkit.text.normalise import clean
-from ragkit_ingest.items import Value
+from ragkit_ingest.sources.item import Value
 from ragkit_ingest.sources.sizes import TooLargeError
 from ragkit_ingest.sources.values import metadata_of
 

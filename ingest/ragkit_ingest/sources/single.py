@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from functools import partial
 
 from ragkit.errors import IngestError
-from ragkit_ingest.items import Item
-from ragkit_ingest.skipped import EXCLUDED
+from ragkit_ingest.run.skipped import EXCLUDED
+from ragkit_ingest.sources.item import Item
+from ragkit_ingest.sources.items_of_file import File, Taking, broken, find_sidecar, suffix_of
 from ragkit_ingest.sources.options import SourceOptions
-from ragkit_ingest.sources.passed import is_in
-from ragkit_ingest.sources.taking import File, Taking, broken, find_sidecar, suffix_of
+from ragkit_ingest.sources.skipped import is_in
 from ragkit_ingest.sources.tree import Tree
 from ragkit_ingest.sources.walk import Chosen, stamp_of, uri_name
 

@@ -8,10 +8,10 @@ from functools import cached_property
 from typing import BinaryIO, Final
 
 from ragkit.errors import IngestError, UsageError
-from ragkit_ingest.items import Item
+from ragkit_ingest.sources.item import Item
+from ragkit_ingest.sources.items_of_file import File, Taking, suffix_of
 from ragkit_ingest.sources.options import SourceOptions
 from ragkit_ingest.sources.sizes import bounded, read_bounded
-from ragkit_ingest.sources.taking import File, Taking, suffix_of
 
 SCHEME: Final = "stdin:"
 

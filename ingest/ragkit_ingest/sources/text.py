@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from ragkit.errors import UsageError
-from ragkit_ingest.items import Item
+from ragkit_ingest.sources.item import Item
+from ragkit_ingest.sources.items_of_file import File, Taking
 from ragkit_ingest.sources.sizes import bounded
-from ragkit_ingest.sources.taking import File, Taking
 
 SCHEME: Final = "text:"
 

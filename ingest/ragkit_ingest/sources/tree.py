@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import BinaryIO, Protocol
 
-from ragkit_ingest.items import Stamp
+from ragkit_ingest.sources.item import Stamp
 
 
 @dataclass(frozen=True, slots=True)

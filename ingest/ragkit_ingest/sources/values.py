@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from ragkit.errors import UsageError
 from ragkit.text.normalise import clean
-from ragkit_ingest.items import Value
+from ragkit_ingest.sources.item import Value
 
 MAX_KEYS: Final = 100  # arbitrary, as the next; of one document
 MAX_KEY_CHARS: Final = 100  # as much as a key may have that an index is declared for

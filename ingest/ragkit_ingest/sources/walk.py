@@ -7,14 +7,14 @@ from functools import partial
 from typing import Final
 
 from ragkit.errors import IngestError
-from ragkit_ingest.items import Item, Stamp
-from ragkit_ingest.skipped import EXCLUDED, HIDDEN, IGNORED
+from ragkit_ingest.run.skipped import EXCLUDED, HIDDEN, IGNORED
+from ragkit_ingest.sources.item import Item, Stamp
+from ragkit_ingest.sources.items_of_file import File, Taking, broken, find_sidecar, has_hidden
 from ragkit_ingest.sources.options import SourceOptions
-from ragkit_ingest.sources.passed import is_in
 from ragkit_ingest.sources.patterns import Pattern, decide, pattern, patterns
 from ragkit_ingest.sources.sidecar import Sidecar
 from ragkit_ingest.sources.sizes import TooLargeError
-from ragkit_ingest.sources.taking import File, Taking, broken, find_sidecar, has_hidden
+from ragkit_ingest.sources.skipped import is_in
 from ragkit_ingest.sources.tree import Tree
 
 IGNORE_FILE: Final = ".ragkitignore"

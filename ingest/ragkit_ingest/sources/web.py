@@ -13,18 +13,18 @@ from typing import TYPE_CHECKING, Final
 from urllib.parse import unquote, urlsplit
 
 from ragkit.errors import IngestError
-from ragkit_ingest.items import Item
 from ragkit_ingest.parse import CONTAINERS, MEDIA_TYPES
 from ragkit_ingest.parse.html.charset import marked
-from ragkit_ingest.sources.options import SourceOptions
-from ragkit_ingest.sources.sizes import in_hand
-from ragkit_ingest.sources.taking import (
+from ragkit_ingest.sources.item import Item
+from ragkit_ingest.sources.items_of_file import (
     RECORD_SUFFIXES,
     File,
     Taking,
     broken,
     suffix_of,
 )
+from ragkit_ingest.sources.options import SourceOptions
+from ragkit_ingest.sources.sizes import in_hand
 
 if TYPE_CHECKING:
     from ragkit_ingest.sources.fetch import Access, Fetched

@@ -8,16 +8,16 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Final, cast
 
-from ragkit.ingest_options import check_splitter
+from ragkit.settings.ingest_options import check_splitter
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from ragkit.contracts import Embedder
-    from ragkit.ingest_options import IngestOptions
+    from ragkit.settings.ingest_options import IngestOptions
     from ragkit_ingest.split.contract import Splitter
 
-# The names are ragkit.ingest_options.SPLITTERS; of `langchain:CLASS` the part before the colon.
+# The names are ragkit.settings.ingest_options.SPLITTERS; of `langchain:CLASS` the part before the colon.
 TABLE: Final = {
     "structural": "ragkit_ingest.split.structural:make",
     "fixed": "ragkit_ingest.split.fixed:make",

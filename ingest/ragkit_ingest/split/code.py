@@ -20,7 +20,7 @@ from ragkit_ingest.split.sizes import Sizes, sizes_of
 
 if TYPE_CHECKING:
     from ragkit.contracts import Embedder
-    from ragkit.ingest_options import IngestOptions
+    from ragkit.settings.ingest_options import IngestOptions
 
 _SMALL = 4  # definitions under a quarter of a chunk are joined to their neighbours; arbitrary
 _FAR = 500  # characters: more than any line is indented

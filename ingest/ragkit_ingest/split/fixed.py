@@ -15,7 +15,7 @@ from ragkit_ingest.split.sizes import Sizes, sizes_of
 
 if TYPE_CHECKING:
     from ragkit.contracts import Embedder
-    from ragkit.ingest_options import IngestOptions
+    from ragkit.settings.ingest_options import IngestOptions
 
 
 class Fixed:

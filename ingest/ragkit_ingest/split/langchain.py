@@ -22,7 +22,7 @@ from ragkit_ingest.split.sizes import Sizes, sizes_of
 
 if TYPE_CHECKING:
     from ragkit.contracts import Embedder
-    from ragkit.ingest_options import IngestOptions
+    from ragkit.settings.ingest_options import IngestOptions
 
 # What takes something else than text, or measures with another model than the collection's.
 _REFUSED: Final = {

@@ -15,7 +15,7 @@ from ragkit_ingest.split.structural import structural_pieces
 
 if TYPE_CHECKING:
     from ragkit.contracts import Embedder
-    from ragkit.ingest_options import IngestOptions
+    from ragkit.settings.ingest_options import IngestOptions
 
 CHILDREN: Final = 4  # a child has a quarter of its parent's tokens at most; arbitrary
 

@@ -9,7 +9,7 @@ from ragkit.errors import SettingsError
 
 if TYPE_CHECKING:
     from ragkit.contracts import Embedder
-    from ragkit.ingest_options import IngestOptions
+    from ragkit.settings.ingest_options import IngestOptions
 
 # Most models embed passages of a few hundred tokens best, whatever they could take; the figure
 # is arbitrary. The default model's limit (254) is below it.

@@ -16,7 +16,7 @@ from ragkit_ingest.split.sizes import Sizes, sizes_of
 
 if TYPE_CHECKING:
     from ragkit.contracts import Embedder
-    from ragkit.ingest_options import IngestOptions
+    from ragkit.settings.ingest_options import IngestOptions
 
 TINY = 8  # a section under an eighth of a chunk is joined to the next one
 

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from math import log1p
 from typing import TYPE_CHECKING, Any
 
-from ragkit.postings import Posting, Postings, Segment
+from ragkit.text.postings import Posting, Postings, Segment
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from ragkit.postings import Integers
+    from ragkit.text.postings import Integers
 
 K1 = 1.2  # Lucene's defaults, within the ranges of Robertson and Zaragoza, section 3.2
 B = 0.75

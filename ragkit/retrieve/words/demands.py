@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ragkit.contracts import Reader
-    from ragkit.postings import Postings
     from ragkit.text.analysers import Analyser
+    from ragkit.text.postings import Postings
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from ragkit.text.analysers import Analyser, analyser
 
 if TYPE_CHECKING:
     from ragkit.contracts import Store
-    from ragkit.postings import Postings
+    from ragkit.text.postings import Postings
 
 # Chunks without the term that are added to a collection: in a small one, a word that it lacks would
 # otherwise weigh five times as much as a word that it has. By judgement.

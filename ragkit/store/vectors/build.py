@@ -19,8 +19,8 @@ from psycopg.sql import SQL, Composable, Composed, Identifier
 from psycopg.sql import Literal as Constant
 
 from ragkit.errors import UsageError
-from ragkit.store.rows import first_value
-from ragkit.store.tuning import build_settings, this_machine
+from ragkit.store.connection.rows import first_value
+from ragkit.store.server.tuning import build_settings, this_machine
 from ragkit.store.vectors.layout import Layout, Table, index_name, lists
 from ragkit.store.vectors.progress import BuildProgress, shown
 from ragkit.store.vectors.spaces import find_table

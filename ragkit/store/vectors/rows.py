@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from psycopg.adapt import PyFormat
 from psycopg.sql import SQL, Placeholder
 
-from ragkit.store.loading import RAW, loading
+from ragkit.store.connection.copy import RAW, loading
 from ragkit.store.vectors.layout import Table
 from ragkit.store.vectors.packed import packed, packed_query, register
 from ragkit.store.vectors.spaces import find_table

@@ -23,8 +23,8 @@ from ragkit.types import EmbeddingSpace
 
 if TYPE_CHECKING:
     from ragkit.contracts import Vectors
+    from ragkit.store.documents.filter_sql import Restriction
     from ragkit.store.session import Session
-    from ragkit.store.where import Restriction
 
 # OFFSET 0 keeps the planner from walking the index: every row is compared.
 _EXACT: Final = SQL("""
@@ -282,7 +282,7 @@ def _condition(where: Restriction | None) -> str | None:
 
 
 def _restriction(condition: str | None) -> Restriction | None:
-    from ragkit.store.where import Restriction
+    from ragkit.store.documents.filter_sql import Restriction
 
     return None if condition is None else Restriction(SQL(condition), {})
 

@@ -10,7 +10,7 @@ from psycopg import Connection, Cursor
 from psycopg.sql import SQL, Identifier
 
 from ragkit.errors import UsageError
-from ragkit.store.tenancy import secure_table
+from ragkit.store.connection.roles import secure_table
 from ragkit.store.vectors.layout import STORED, Layout, Table
 from ragkit.types import EmbeddingSpace
 

@@ -18,8 +18,8 @@ from ragkit.store.vectors.spaces import Place
 
 if TYPE_CHECKING:
     from ragkit.contracts import Vectors
+    from ragkit.store.documents.filter_sql import Restriction
     from ragkit.store.session import Session
-    from ragkit.store.where import Restriction
 
 _SAMPLE: Final = SQL("""
     SELECT embedding::vector::real[] FROM {} WHERE tenant = %(tenant)s

@@ -14,7 +14,7 @@ from ragkit.types import Document, EmbeddingSpace, NewDocument
 
 if TYPE_CHECKING:
     from ragkit.contracts import Store, Vectors
-    from ragkit.postings import Postings
+    from ragkit.text.postings import Postings
 
 T = TypeVar("T")
 

@@ -14,10 +14,10 @@ from fastapi.openapi.models import HTTPBearer
 from fastapi.security.base import SecurityBase
 from starlette.requests import Request
 
-from ragkit.library import Caller
-from ragkit.store.acting import act_for
+from ragkit.access.library import Caller
+from ragkit.store.connection.identity import act_for
 from ragkit_serve.api.errors import ApiError
-from ragkit_serve.api.sending import ClientGoneError
+from ragkit_serve.api.event_stream import ClientGoneError
 
 if TYPE_CHECKING:
     from starlette.types import Scope

@@ -12,12 +12,12 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, asynccontextmanager
 from typing import TYPE_CHECKING, Final
 
-from ragkit_serve.api.ending import Ending
 from ragkit_serve.api.errors import ApiError
-from ragkit_serve.api.places import Place
+from ragkit_serve.api.shutdown import Ending
+from ragkit_serve.api.slots import Place
 
 if TYPE_CHECKING:
-    from ragkit.library import Caller
+    from ragkit.access.library import Caller
     from ragkit_serve.api.metrics import Metrics
     from ragkit_serve.api.quota import Quota
 

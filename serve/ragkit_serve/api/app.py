@@ -15,9 +15,9 @@ from fastapi.openapi.utils import get_openapi
 from starlette.responses import JSONResponse
 
 from ragkit import __version__
-from ragkit.hosts import is_loopback
 from ragkit.model.open import is_served
-from ragkit.settings import Settings
+from ragkit.settings.hosts import is_loopback
+from ragkit.settings.settings import Settings
 from ragkit_serve.api import (
     chat,
     collections,
@@ -28,7 +28,7 @@ from ragkit_serve.api import (
     feedback,
     health,
     jobs,
-    kept,
+    kept_answers,
     login,
     models,
     pages,
@@ -46,14 +46,14 @@ from ragkit_serve.api.keyring import Keyring
 from ragkit_serve.api.metrics import Metrics
 from ragkit_serve.api.observe import Observe
 from ragkit_serve.api.quota import Quota
+from ragkit_serve.api.services import Services
 from ragkit_serve.api.state import State
 from ragkit_serve.api.upstream import Upstream
 from ragkit_serve.original.renderer import PageRenderer
-from ragkit_serve.services import Services
-from ragkit_serve.ui.csp import Protected
+from ragkit_serve.page.csp import Protected
 
 GROUPS = (
-    *(chat, kept, models, embeddings, rerank, search, collections, documents, pages, jobs),
+    *(chat, kept_answers, models, embeddings, rerank, search, collections, documents, pages, jobs),
     *(conversations, feedback, health, login, sharing, versions),
 )
 ABOUT = (
@@ -96,7 +96,7 @@ def create_app(services: Services, *, ui: bool = False, shared_metrics: bool = F
     app.include_router(_described(app))
     errors.install(app)
     if ui:
-        from ragkit_serve.ui.mount import mount
+        from ragkit_serve.page.mount import mount
 
         mount(app)
     _add_layers(app, settings, state)

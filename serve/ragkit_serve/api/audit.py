@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from starlette.types import Scope
 
-    from ragkit.library import Caller
+    from ragkit.access.library import Caller
     from ragkit_serve.api.state import State
 
 log = logging.getLogger("ragkit.audit")

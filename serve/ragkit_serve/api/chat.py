@@ -12,18 +12,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 from fastapi import APIRouter, Request
 from starlette.responses import JSONResponse, Response
 
-from ragkit.library import Caller
+from ragkit.access.library import Caller
 from ragkit.types import Answer, Reasoning
-from ragkit_serve.api import audit, passing
+from ragkit_serve.api import audit, pass_through
 from ragkit_serve.api.access import needs
 from ragkit_serve.api.authority import server_address
 from ragkit_serve.api.chat_answer import ChatCompletion, Found, finish_reason
 from ragkit_serve.api.chat_question import Piece, Question
 from ragkit_serve.api.chat_request import ChatRequest
 from ragkit_serve.api.errors import RESPONSES
+from ragkit_serve.api.event_stream import DONE, EventStream, event_of, while_connected
 from ragkit_serve.api.model_names import named
 from ragkit_serve.api.pump import pumped
-from ragkit_serve.api.sending import DONE, EventStream, event_of, while_connected
 from ragkit_serve.api.threads import in_thread
 from ragkit_serve.api.tracing import chat_span
 
@@ -60,12 +60,12 @@ async def _admitted(request: Request, asked: ChatRequest, caller: Caller) -> Res
         record = audit.Chat(state, request.scope, caller)
         if name.served:
             body = await request.json()
-            record.question(passing.last_text(body), model=name.served)
-            return await passing.forward(state, body, held, record)
+            record.question(pass_through.last_text(body), model=name.served)
+            return await pass_through.forward(state, body, held, record)
         asked.check_conversation()
         if asked.tools:
             body = await request.json()
-            return await passing.augmented(
+            return await pass_through.augmented(
                 state, asked, body, caller, name, held, place, record, server
             )
         question = await in_thread(place, lambda: Question(state, asked, caller, name, server))

@@ -13,8 +13,8 @@ from uuid import uuid4
 
 from pydantic import BaseModel, ConfigDict
 
+from ragkit.cli.render import claim_json
 from ragkit.json_values import copy_as, to_json
-from ragkit.render import claim_json
 from ragkit.types import Answer, Citation, Hit, Usage
 from ragkit_serve.api.annotations import url_citations
 

@@ -7,20 +7,20 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 from uuid import UUID
 
-from ragkit import build
-from ragkit.answer.templates import Templates
 from ragkit.conversation.follow_up import stream as stream_told
+from ragkit.knowledge import build
 from ragkit.model.tally import tally
+from ragkit.prompts.templates import Templates
 from ragkit.types import Answer, Hit, Reasoning, Usage
 from ragkit_serve.api.chat_answer import Completion, Found
 from ragkit_serve.api.errors import ApiError
 from ragkit_serve.api.front_ends import Task, read_task
-from ragkit_serve.api.kept import kept_answers
+from ragkit_serve.api.kept_answers import kept_answers
 
 if TYPE_CHECKING:
+    from ragkit.access.library import Caller
     from ragkit.conversation.dialogue import Conversation
-    from ragkit.knowledge import KnowledgeBase
-    from ragkit.library import Caller
+    from ragkit.knowledge.base import KnowledgeBase
     from ragkit_serve.api.chat_request import ChatRequest
     from ragkit_serve.api.model_names import Named
     from ragkit_serve.api.state import State

@@ -10,13 +10,13 @@ from fastapi import APIRouter, Path, Query, Request
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.responses import Response
 
+from ragkit.access.library import Caller
+from ragkit.api_values import ServedCollection
 from ragkit.errors import NotFoundError
 from ragkit.json_values import copy_as
-from ragkit.library import Caller
-from ragkit.served import ServedCollection
-from ragkit.store.browse import Browser, ListedCollection
+from ragkit.store.documents.browse import Browser, ListedCollection
+from ragkit.store.documents.sharing import MAX_READERS, Sharing
 from ragkit.store.postgres import MAX_NAME_CHARS
-from ragkit.store.sharing import MAX_READERS, Sharing
 from ragkit_serve.api import audit
 from ragkit_serve.api.access import needs
 from ragkit_serve.api.errors import RESPONSES, ApiError

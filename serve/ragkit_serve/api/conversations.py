@@ -18,11 +18,11 @@ from fastapi import APIRouter, Query, Request
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.responses import JSONResponse, Response
 
+from ragkit.access.library import Caller
+from ragkit.api_values import KeptConversation
 from ragkit.conversation.export import to_json, to_markdown
 from ragkit.json_values import copy_as
-from ragkit.library import Caller
-from ragkit.served import KeptConversation
-from ragkit.store.conversations import (
+from ragkit.store.people.conversations import (
     MAX_TITLE_CHARS,
     Conversations,
     StoredConversation,
@@ -36,7 +36,7 @@ from ragkit_serve.api.errors import RESPONSES, ApiError
 from ragkit_serve.api.paging import Limit, Listing, listing
 
 if TYPE_CHECKING:
-    from ragkit_serve.services import Services
+    from ragkit_serve.api.services import Services
 
 router = APIRouter(tags=["conversations"])
 Reader = Annotated[Caller, needs("read")]

@@ -14,12 +14,12 @@ from fastapi import APIRouter, Query, Request
 from pydantic import ConfigDict
 from starlette.responses import StreamingResponse
 
+from ragkit.access.library import Caller
+from ragkit.api_values import TextPiece
 from ragkit.errors import NotFoundError
 from ragkit.json_values import copy_as
-from ragkit.library import Caller
-from ragkit.served import TextPiece
-from ragkit.store.browse import Browser, Excerpt, ListedDocument
-from ragkit.store.sources import Sources
+from ragkit.store.documents.browse import Browser, Excerpt, ListedDocument
+from ragkit.store.jobs.upload_bytes import Sources
 from ragkit_serve.api import audit
 from ragkit_serve.api.access import needs
 from ragkit_serve.api.collections import Name, check_visible, may_share

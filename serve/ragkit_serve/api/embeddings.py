@@ -9,9 +9,9 @@ from fastapi import APIRouter, Request
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 from starlette.responses import Response
 
+from ragkit.access.library import Caller
 from ragkit.contracts import Embedder
 from ragkit.errors import ModelError
-from ragkit.library import Caller
 from ragkit_serve.api.access import needs
 from ragkit_serve.api.errors import RESPONSES, ApiError
 from ragkit_serve.api.lengths import at_most

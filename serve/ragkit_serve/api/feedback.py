@@ -15,11 +15,11 @@ from fastapi import APIRouter, Query, Request
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.responses import StreamingResponse
 
-from ragkit import served
-from ragkit.conversation.rated import evaluation_item
+from ragkit import api_values
+from ragkit.access.library import Caller
+from ragkit.conversation.ratings_json import evaluation_item
 from ragkit.json_values import copy_as
-from ragkit.library import Caller
-from ragkit.store.feedback import MAX_COMMENT_CHARS, Feedback, Rated, Rating
+from ragkit.store.people.feedback import MAX_COMMENT_CHARS, Feedback, Rated, Rating
 from ragkit_serve.api import audit
 from ragkit_serve.api.access import needs
 from ragkit_serve.api.errors import RESPONSES
@@ -65,7 +65,7 @@ class NewRating(BaseModel):
 
 
 @dataclass(frozen=True, kw_only=True)
-class RatingOut(served.Rated):
+class RatingOut(api_values.Rated):
     """A rating with a copy of the question and the answer."""
 
     __pydantic_config__ = ConfigDict(json_schema_extra={"examples": [_RATED]})

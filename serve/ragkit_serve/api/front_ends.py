@@ -13,10 +13,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal, cast
 
-from ragkit.answer.llm import UNKNOWN_CONTEXT_TOKENS
-from ragkit.conversation.telling import ask_model
+from ragkit.answer.write.llm import UNKNOWN_CONTEXT_TOKENS
 from ragkit.errors import ModelServerError
-from ragkit.store.conversations import title_of
+from ragkit.prompts.ask_model import ask_model
+from ragkit.store.people.conversations import title_of
 
 if TYPE_CHECKING:
     from ragkit.contracts import LanguageModel

@@ -22,7 +22,7 @@ from ragkit_serve.api.errors import ApiError, answer, api_error
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Receive, Scope, Send
 
-    from ragkit.library import Caller
+    from ragkit.access.library import Caller
     from ragkit_serve.api.keyring import Keyring
     from ragkit_serve.api.quota import Quota
 

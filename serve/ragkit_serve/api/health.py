@@ -9,8 +9,8 @@ from fastapi import APIRouter, Request
 from pydantic import BaseModel
 from starlette.responses import JSONResponse, Response
 
+from ragkit.access.library import Caller
 from ragkit.errors import DatabaseError
-from ragkit.library import Caller
 from ragkit.store.open import Database
 from ragkit_serve.api.access import needs, public
 from ragkit_serve.api.errors import RESPONSES
@@ -91,7 +91,7 @@ def _processes(state: State) -> dict[str, bool]:
 
 
 def _count_jobs(state: State) -> None:
-    from ragkit.store.uploads import count_open
+    from ragkit.store.jobs.uploads import count_open
 
     for name, count in count_open(state.services.database.pool).items():
         state.metrics.jobs.labels(name).set(count)

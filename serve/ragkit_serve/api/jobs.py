@@ -8,11 +8,11 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, Query, Request
 from pydantic import ConfigDict
 
+from ragkit.access.library import Caller
+from ragkit.api_values import Job
 from ragkit.errors import NotFoundError
 from ragkit.json_values import copy_as
-from ragkit.library import Caller
-from ragkit.served import Job
-from ragkit.store.uploads import JobState, UploadJob, UploadJobs
+from ragkit.store.jobs.uploads import JobState, UploadJob, UploadJobs
 from ragkit_serve.api import audit
 from ragkit_serve.api.access import needs
 from ragkit_serve.api.errors import RESPONSES, ApiError

@@ -15,7 +15,7 @@ from starlette.exceptions import HTTPException
 
 from ragkit_serve.api.bodies import SMALL_PATHS
 from ragkit_serve.api.errors import ApiError, answer, of_http
-from ragkit_serve.api.sending import ClientGoneError
+from ragkit_serve.api.event_stream import ClientGoneError
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send

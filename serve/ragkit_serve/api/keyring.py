@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, Final
 
 from anyio import to_thread
 
-from ragkit import keys, logins
-from ragkit.library import Caller
+from ragkit.access import keys, logins
+from ragkit.access.library import Caller
 
 if TYPE_CHECKING:
     from anyio import CapacityLimiter
 
-    from ragkit.keys import Access
-    from ragkit.settings import Settings
+    from ragkit.access.keys import Access
+    from ragkit.settings.settings import Settings
     from ragkit.store.open import Database
 
 REMEMBERED_S: Final = 5.0  # arbitrary: how long a revoked key may go on

@@ -1,6 +1,6 @@
 """Log-in for the chat page: by a key, or by an OpenID Connect provider. Plain forms, no scripts.
 
-What a log-in is worth is for `ragkit.logins`; what a provider says, for `ragkit_serve.api.oidc`. A
+What a log-in is worth is for `ragkit.access.logins`; what a provider says, for `ragkit_serve.api.oidc`. A
 single sign-on belongs to the browser that began it: a cookie has the secrets of those it has under
 way, and the provider's answer is worth nothing without one of them.
 """
@@ -17,7 +17,7 @@ from fastapi import APIRouter, Request
 from starlette.requests import ClientDisconnect
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
-from ragkit import logins
+from ragkit.access import logins
 from ragkit_serve.api import oidc
 from ragkit_serve.api.access import public
 from ragkit_serve.api.authority import server_address
@@ -28,7 +28,7 @@ from ragkit_serve.api.login_form import HEADERS, form_page, inside
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ragkit.library import Caller
+    from ragkit.access.library import Caller
     from ragkit_serve.api.state import State
 
 router = APIRouter()

@@ -12,8 +12,8 @@ from ragkit.model.open import is_served
 from ragkit_serve.api.errors import ApiError
 
 if TYPE_CHECKING:
-    from ragkit.settings import Settings
-    from ragkit_serve.services import Services
+    from ragkit.settings.settings import Settings
+    from ragkit_serve.api.services import Services
 
 RAGKIT: Final = "ragkit"
 

@@ -9,8 +9,8 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Request
 from pydantic import BaseModel, ConfigDict
 
+from ragkit.access.library import Caller
 from ragkit.errors import RagkitError
-from ragkit.library import Caller
 from ragkit_serve.api.access import needs
 from ragkit_serve.api.errors import RESPONSES, ApiError
 from ragkit_serve.api.model_names import RAGKIT, served_models

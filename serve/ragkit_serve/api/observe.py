@@ -13,7 +13,7 @@ from uuid import uuid4
 
 from ragkit_serve.api.access import CALLER
 from ragkit_serve.api.errors import ApiError, answer, request_id
-from ragkit_serve.api.sending import CLIENT_GONE, ClientGoneError
+from ragkit_serve.api.event_stream import CLIENT_GONE, ClientGoneError
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send

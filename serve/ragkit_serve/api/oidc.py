@@ -15,15 +15,15 @@ from typing import TYPE_CHECKING, Any, Final
 import httpx
 from anyio import to_thread
 
-from ragkit import logins
+from ragkit.access import logins
+from ragkit.access.keys import MAX_NAME_CHARS, SCOPES
 from ragkit.errors import SettingsError
-from ragkit.keys import MAX_NAME_CHARS, SCOPES
 from ragkit_serve.api.errors import ApiError
 
 if TYPE_CHECKING:
-    from ragkit.settings import Settings
-    from ragkit.store.logins import Begun
-    from ragkit_serve.services import Services
+    from ragkit.settings.settings import Settings
+    from ragkit.store.people.logins import Begun
+    from ragkit_serve.api.services import Services
 
 TIMEOUT_S: Final = 10.0  # arbitrary
 MAX_GROUPS: Final = 1000  # arbitrary: of one person
@@ -69,7 +69,7 @@ async def begin(services: Services, callback: str, next: str) -> Started:
     """Begin a sign-on at the provider. Raises ApiError."""
     from authlib.oauth2.rfc7636 import create_s256_code_challenge
 
-    from ragkit.store.logins import Begun
+    from ragkit.store.people.logins import Begun
 
     provider = await _provider(services.settings)
     begun = Begun(secrets.token_urlsafe(32), secrets.token_urlsafe(48), next)

@@ -12,22 +12,22 @@ from fastapi import APIRouter, Path, Query, Request
 from pydantic import BaseModel, ConfigDict, StringConstraints
 from starlette.responses import Response
 
+from ragkit.access.library import Caller
 from ragkit.errors import NotFoundError
-from ragkit.library import Caller
-from ragkit.store.browse import Browser
-from ragkit.store.originals import Original, Originals
+from ragkit.store.documents.browse import Browser
+from ragkit.store.jobs.originals import Original, Originals
 from ragkit.types import Span
 from ragkit_serve.api import audit
 from ragkit_serve.api.access import needs
 from ragkit_serve.api.documents import visible
 from ragkit_serve.api.errors import RESPONSES, ApiError
 from ragkit_serve.api.paging import Id
-from ragkit_serve.original.letters import quote_of
+from ragkit_serve.original.quote_matching import quote_of
 
 if TYPE_CHECKING:
+    from ragkit_serve.api.services import Services
     from ragkit_serve.api.state import State
-    from ragkit_serve.original.letters import Quote
-    from ragkit_serve.services import Services
+    from ragkit_serve.original.quote_matching import Quote
 
 router = APIRouter(tags=["documents"])
 

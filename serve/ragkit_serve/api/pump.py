@@ -12,7 +12,7 @@ from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
 if TYPE_CHECKING:
-    from ragkit_serve.api.places import Place
+    from ragkit_serve.api.slots import Place
 
 T = TypeVar("T")
 MAX_PENDING: Final = 256  # arbitrary: pieces that a slow reader leaves waiting

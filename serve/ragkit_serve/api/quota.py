@@ -26,7 +26,7 @@ from ragkit_serve.api.errors import ApiError
 if TYPE_CHECKING:
     from starlette.types import Scope
 
-    from ragkit.library import Caller
+    from ragkit.access.library import Caller
     from ragkit_serve.api.metrics import Metrics
 
 GUESSES_A_MINUTE: Final = 60  # arbitrary: unknown keys from one address

@@ -8,8 +8,8 @@ from fastapi import APIRouter, Request
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 from starlette.responses import Response
 
-from ragkit.library import Caller
-from ragkit.rerank.cosine import CosineReranker
+from ragkit.access.library import Caller
+from ragkit.knowledge.cosine_reranker import CosineReranker
 from ragkit_serve.api.access import needs
 from ragkit_serve.api.errors import RESPONSES
 from ragkit_serve.api.lengths import at_most

@@ -9,9 +9,9 @@ from fastapi import APIRouter, Request
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.responses import Response
 
+from ragkit.access.library import Caller
+from ragkit.cli.render import hit_json, stage_json
 from ragkit.json_values import to_json
-from ragkit.library import Caller
-from ragkit.render import hit_json, stage_json
 from ragkit.types import Copy, Mode, Stage
 from ragkit_serve.api import audit
 from ragkit_serve.api.access import needs

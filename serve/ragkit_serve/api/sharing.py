@@ -12,11 +12,11 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, Request
 from pydantic import BaseModel, ConfigDict, Field
 
+from ragkit.access.library import Caller
 from ragkit.errors import NotFoundError
-from ragkit.library import Caller
-from ragkit.store.browse import Browser
-from ragkit.store.sharing import MAX_CHARS, MAX_READERS, Change, Shares, Sharing
-from ragkit.store.where import Readers
+from ragkit.store.documents.browse import Browser
+from ragkit.store.documents.filter_sql import Readers
+from ragkit.store.documents.sharing import MAX_CHARS, MAX_READERS, Change, Shares, Sharing
 from ragkit_serve.api import audit
 from ragkit_serve.api.access import needs
 from ragkit_serve.api.collections import Name, check_visible, may_share

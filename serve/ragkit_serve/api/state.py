@@ -8,9 +8,9 @@ from ragkit_serve.api.admission import Admission
 from ragkit_serve.api.keyring import Keyring
 from ragkit_serve.api.metrics import Metrics
 from ragkit_serve.api.quota import Quota
+from ragkit_serve.api.services import Services
 from ragkit_serve.api.upstream import Upstream
 from ragkit_serve.original.renderer import PageRenderer
-from ragkit_serve.services import Services
 
 
 @dataclass(frozen=True, slots=True)

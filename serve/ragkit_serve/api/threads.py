@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import JSONResponse, Response
 
-from ragkit_serve.api.sending import while_connected
+from ragkit_serve.api.event_stream import while_connected
 
 if TYPE_CHECKING:
     from starlette.requests import Request
 
-    from ragkit.library import Caller
-    from ragkit_serve.api.places import Place
+    from ragkit.access.library import Caller
+    from ragkit_serve.api.slots import Place
     from ragkit_serve.api.state import State
 
 T = TypeVar("T")

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from ragkit import __version__
 
 if TYPE_CHECKING:
-    from ragkit.settings import Settings
+    from ragkit.settings.settings import Settings
     from ragkit.types import Answer
 
 

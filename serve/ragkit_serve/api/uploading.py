@@ -12,10 +12,10 @@ from python_multipart.exceptions import FormParserError
 from starlette.datastructures import UploadFile
 from starlette.requests import ClientDisconnect
 
+from ragkit.documents.formats import refusal
 from ragkit.errors import BusyError
-from ragkit.formats import refusal
-from ragkit.store.sources import MAX_KEY_CHARS, Sources, Upload, clean_name
-from ragkit.store.uploads import UploadJobs
+from ragkit.store.jobs.upload_bytes import MAX_KEY_CHARS, Sources, Upload, clean_name
+from ragkit.store.jobs.uploads import UploadJobs
 from ragkit_serve.api.errors import ApiError
 from ragkit_serve.api.jobs import JobItem, job_item
 from ragkit_serve.api.paging import Listing
@@ -24,7 +24,7 @@ from ragkit_serve.api.threads import in_turn
 if TYPE_CHECKING:
     from starlette.requests import Request
 
-    from ragkit.library import Caller
+    from ragkit.access.library import Caller
 
 MAX_FILES: Final = 100  # arbitrary: in one request
 _MAX_FIELDS: Final = 10  # that are no files, and of no use

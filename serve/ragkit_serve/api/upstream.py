@@ -20,7 +20,7 @@ from ragkit.model.failures import Failure, failed, retry_after_s
 from ragkit.model.open import servers_of
 from ragkit.model.server import CONNECT_TIMEOUT_S, NO_KEY, ModelServer
 from ragkit.model.statuses import status_meaning
-from ragkit.settings import Settings
+from ragkit.settings.settings import Settings
 from ragkit.types import Message
 
 _BROKEN: Final = (aiohttp.ClientError, TimeoutError)

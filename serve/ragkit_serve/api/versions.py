@@ -8,10 +8,10 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, Path, Request
 from pydantic import BaseModel, ConfigDict
 
+from ragkit.access.library import Caller
+from ragkit.api_values import ServedVersion
 from ragkit.json_values import copy_as
-from ragkit.library import Caller
-from ragkit.served import ServedVersion
-from ragkit.store.history import History
+from ragkit.store.documents.history import History
 from ragkit_serve.api import audit
 from ragkit_serve.api.access import needs
 from ragkit_serve.api.documents import DocumentItem, item, visible

@@ -11,8 +11,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
 from ragkit.types import Span
-from ragkit_serve.original.letters import Quote, find_quotes
 from ragkit_serve.original.png import png
+from ragkit_serve.original.quote_matching import Quote, find_quotes
 
 if TYPE_CHECKING:
     from pypdfium2 import PdfPage, PdfTextPage

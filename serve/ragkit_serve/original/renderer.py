@@ -16,8 +16,8 @@ from contextlib import contextmanager, suppress
 from dataclasses import astuple, dataclass
 from typing import IO, TYPE_CHECKING, Any, Final
 
-from ragkit import child_process
 from ragkit.errors import NotFoundError
+from ragkit.system import child_process
 from ragkit_serve.api.errors import RETRY_AFTER_S, ApiError
 from ragkit_serve.original.page import MAX_MARKS, Box
 from ragkit_serve.original.png import SIGNATURE
@@ -26,7 +26,7 @@ from ragkit_serve.original.worker import FRAME
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from ragkit_serve.original.letters import Quote
+    from ragkit_serve.original.quote_matching import Quote
 
 COMMAND: Final = (sys.executable, "-P", "-m", "ragkit_serve.original.worker")
 # What Python and its libraries need to start; nothing else of the server's environment, in which

@@ -11,8 +11,8 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from ragkit import limited
-from ragkit_serve.original.letters import Quote
+from ragkit.system import limits
+from ragkit_serve.original.quote_matching import Quote
 
 # A request is JSON ("page", "draw", "quotes"), then the file up to the end of input; an answer is
 # JSON, then the picture, if one is wanted. This stands before either: bytes of the JSON.
@@ -22,10 +22,10 @@ FRAME: Final = struct.Struct("<Q")
 def main(arguments: Sequence[str]) -> None:
     """Answer one request with the limits given as arguments: memory in MB, CPU seconds."""
     memory_mb, cpu_s = map(int, arguments)
-    requests, answers = limited.take_pipes()
-    limited.die_with_parent()
-    limited.limit(memory_mb)
-    limited.limit_cpu(cpu_s)
+    requests, answers = limits.take_pipes()
+    limits.die_with_parent()
+    limits.limit(memory_mb)
+    limits.limit_cpu(cpu_s)
     try:
         (size,) = FRAME.unpack(requests.read(FRAME.size))
         drawing = json.loads(requests.read(size))

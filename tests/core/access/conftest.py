@@ -11,10 +11,10 @@ from pydantic import SecretStr
 
 from ragkit import Settings
 from ragkit.contracts import Embedder
-from ragkit.knowledge import KnowledgeBase
+from ragkit.knowledge.base import KnowledgeBase
+from ragkit.store.documents.sharing import Change, Shares, principals
 from ragkit.store.open import Database, open_database
 from ragkit.store.postgres import PostgresStore
-from ragkit.store.sharing import Change, Shares, principals
 from ragkit.testing.answering import FakeGenerator
 from ragkit.testing.corpus import fill, new_document
 from ragkit.testing.embedder import FakeEmbedder

@@ -13,21 +13,22 @@ from typing import Any
 
 import pytest
 
-from ragkit.postings import Postings
 from ragkit.retrieve.words.bm25 import occurrences
-from ragkit.store import access, postings
-from ragkit.store.history import History
-from ragkit.store.lending import lent, transaction
-from ragkit.store.merging import MAX_EMPTY
+from ragkit.store.connection.transactions import lent, transaction
+from ragkit.store.documents import visible
+from ragkit.store.documents.filter_sql import Readers
+from ragkit.store.documents.history import History
+from ragkit.store.documents.sharing import Change, Shares, set_document
 from ragkit.store.postgres import PostgresStore
 from ragkit.store.reader import PostgresReader
-from ragkit.store.segment_cache import CACHE
-from ragkit.store.segment_state import State
 from ragkit.store.session import Session, open_session
-from ragkit.store.sharing import Change, Shares, set_document
-from ragkit.store.where import Readers
+from ragkit.store.words import postings
+from ragkit.store.words.merge import MAX_EMPTY
+from ragkit.store.words.segment_cache import CACHE
+from ragkit.store.words.segment_state import State
 from ragkit.testing.corpus import fill, new_document
 from ragkit.text.analyse import analyse
+from ragkit.text.postings import Postings
 from ragkit.types import NewDocument
 from tests.core.access.conftest import Place
 
@@ -173,13 +174,13 @@ def expected(reader: PostgresReader, tenant: str, readers: Readers) -> Seen:
 def asked(monkeypatch: pytest.MonkeyPatch) -> list[Readers]:
     """List for whom the hidden chunks are looked up in the database."""
     asked: list[Readers] = []
-    real = access.hidden_chunks
+    real = visible.hidden_chunks
 
     def spied(session: Session, collection: int) -> object:
         asked.append(session.readers)
         return real(session, collection)
 
-    monkeypatch.setattr(access, "hidden_chunks", spied)
+    monkeypatch.setattr(visible, "hidden_chunks", spied)
     return asked
 
 

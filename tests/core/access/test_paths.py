@@ -10,14 +10,14 @@ from typing import Any, Final
 import pytest
 
 from ragkit.errors import NotFoundError, QueryError
-from ragkit.filters import parse
-from ragkit.knowledge import KnowledgeBase
-from ragkit.store.browse import Browser
-from ragkit.store.file_list import FileList, Files
-from ragkit.store.metadata import MetadataKeys
+from ragkit.filters.tree import parse
+from ragkit.knowledge.base import KnowledgeBase
+from ragkit.store.documents.browse import Browser
+from ragkit.store.documents.file_list import FileList, Files
+from ragkit.store.documents.metadata import MetadataKeys
+from ragkit.store.documents.sharing import Change, Shares
 from ragkit.store.postgres import PostgresStore
 from ragkit.store.reader import PostgresReader
-from ragkit.store.sharing import Change, Shares
 from ragkit.testing.answering import FakeGenerator
 from ragkit.testing.corpus import fill, new_document
 from ragkit.types import Span

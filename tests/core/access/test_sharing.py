@@ -9,15 +9,15 @@ from typing import Any
 import pytest
 
 from ragkit import Settings
-from ragkit.conversation.shown import fetch_passages
+from ragkit.access.library import Caller, Library
+from ragkit.conversation.passages import fetch_passages
 from ragkit.errors import IngestError, NotFoundError, UsageError
-from ragkit.library import Caller, Library
-from ragkit.store.conversations import Conversations, StoredTurn
-from ragkit.store.jobs import Job
-from ragkit.store.kept import KeptAnswers
-from ragkit.store.sharing import Change, Shares, Sharing
-from ragkit.store.sources import Sources, Upload
-from ragkit.store.uploads import UploadJobs
+from ragkit.store.documents.sharing import Change, Shares, Sharing
+from ragkit.store.jobs.jobs import Job
+from ragkit.store.jobs.upload_bytes import Sources, Upload
+from ragkit.store.jobs.uploads import UploadJobs
+from ragkit.store.people.conversations import Conversations, StoredTurn
+from ragkit.store.people.kept_answers import KeptAnswers
 from ragkit.testing.corpus import fill, new_document
 from ragkit.types import Answer, Citation
 from tests.core.access.conftest import ADA, HR, SHOWN, Place

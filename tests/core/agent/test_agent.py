@@ -10,13 +10,13 @@ import pytest
 from ragkit import KnowledgeBase, Settings
 from ragkit.agent.chats import chat_models
 from ragkit.agent.run import Agent, Step
-from ragkit.answer.templates import Templates
 from ragkit.errors import ModelServerError, QueryError, SettingsError
+from ragkit.prompts.templates import Templates
 from ragkit.testing import FakeEmbedder, FakeGenerator, FakeStore
 from ragkit.testing.corpus import CORPUS, fill
+from ragkit.testing.stub_server.script import Fault, Messages, Reply, ToolCall
 from ragkit.types import Answer
 from ragkit_serve import StubServer
-from ragkit_serve.stub_script import Fault, Messages, Reply, ToolCall
 
 
 @pytest.fixture

@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from ragkit.answer.citations import cite
-from ragkit.answer.entailment import (
+from ragkit.answer.check.entailment import (
     EntailmentModel,
     entailment_label,
     load_entailment,
     open_entailment,
 )
-from ragkit.answer.verify import verify
+from ragkit.answer.check.verify import verify
+from ragkit.answer.write.citations import cite
 from ragkit.errors import ModelError
 from ragkit.types import Claim, Draft, Hit
 

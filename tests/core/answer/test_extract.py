@@ -7,14 +7,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ragkit.answer.candidates import MAX_QUOTE_COLUMNS, list_candidates
-from ragkit.answer.expected import expected_kinds, has_answer
-from ragkit.answer.extract import ExtractiveGenerator, pick
+from ragkit.answer.check.verify import verify
 from ragkit.answer.meaning import Meaning
-from ragkit.answer.question import is_traditional, read_question
-from ragkit.answer.verify import verify
+from ragkit.answer.write.answer_kinds import expected_kinds, has_answer
+from ragkit.answer.write.candidates import MAX_QUOTE_COLUMNS, list_candidates
+from ragkit.answer.write.extract import ExtractiveGenerator, pick
 from ragkit.contracts import Generator
 from ragkit.embed import bundled
+from ragkit.question.reading import is_traditional, read_question
 from ragkit.types import Draft, Hit
 
 BRIDGE = (

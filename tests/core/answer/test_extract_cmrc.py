@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 
 import pytest
 
-from ragkit.answer.extract import ExtractiveGenerator
+from ragkit.answer.write.extract import ExtractiveGenerator
 from ragkit.text.analyse import analyse
 from ragkit.types import Draft, Hit
 from tests.places import DATA

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from ragkit.answer.greeting import is_greeting
-from ragkit.answer.llm import ChatGenerator
-from ragkit.knowledge import KnowledgeBase
+from ragkit.answer.write.greeting import is_greeting
+from ragkit.answer.write.llm import ChatGenerator
+from ragkit.knowledge.base import KnowledgeBase
 from ragkit.testing import FakeEmbedder, FakeLanguageModel, FakeStore, fill, new_document
 
 

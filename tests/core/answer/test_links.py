@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from ragkit.answer.links import Cleaning, _Breaking, remove_links, sanitise_pieces
+from ragkit.answer.write.links import Cleaning, _Breaking, remove_links, sanitise_pieces
 from ragkit.types import Draft, Hit, Reasoning
 from tests.growth import grows_linearly
 

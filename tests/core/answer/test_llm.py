@@ -7,15 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from ragkit import build
-from ragkit.answer.llm import CUT_SHORT, ChatGenerator, refusal_in
-from ragkit.answer.prompt import build_prompt
+from ragkit.answer.write.llm import CUT_SHORT, ChatGenerator, refusal_in
 from ragkit.errors import IncompleteAnswerError, ModelServerError
+from ragkit.knowledge import build
 from ragkit.model.served import ServedModel
-from ragkit.settings import Settings
+from ragkit.prompts.messages import build_prompt
+from ragkit.settings.settings import Settings
 from ragkit.testing import FakeLanguageModel, FakeStore
+from ragkit.testing.stub_server.server import Fault, Reply, Script, StubServer
 from ragkit.types import Citation, Decoding, Draft, Hit, Message, Reasoning, Turn, Usage
-from ragkit_serve.stub import Fault, Reply, Script, StubServer
 
 TEXT = "Offices open at nine. Annual leave is 25 days. Leave must be booked in May."
 LEAVE = Hit(

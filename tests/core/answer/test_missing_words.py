@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from ragkit.answer.evidence import missing_words
-from ragkit.answer.question import read_question
+from ragkit.answer.refuse.question_coverage import missing_words
+from ragkit.question.reading import read_question
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 import pytest
 
-from ragkit.answer.names import NameSet, find_names
+from ragkit.answer.check.names import NameSet, find_names
 
 
 def found(text: str) -> list[str]:

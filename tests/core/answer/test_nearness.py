@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from ragkit.answer.nearness import Compared, cosines, read_signals, weights_of
-from ragkit.answer.prose import BY_MODEL, BY_WORDS
-from ragkit.answer.stated import PreparedSentence
-from ragkit.answer.support import Evidence
+from ragkit.answer.check.claim_signals import BY_MODEL, BY_WORDS
+from ragkit.answer.check.cosines import Compared, cosines, read_signals, weights_of
+from ragkit.answer.check.sentence import PreparedSentence
+from ragkit.answer.check.support import Evidence
 from ragkit.embed import bundled
 from ragkit.errors import ModelError
 from ragkit.testing import FakeEmbedder

@@ -5,7 +5,7 @@ import random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragkit.answer.packing import (
+from ragkit.prompts.packing import (
     RecentOrders,
     choose_fitting,
     cut_to_fit,

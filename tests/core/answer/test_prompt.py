@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tokenizers import Tokenizer
 
-from ragkit.answer.prompt import (
+from ragkit.errors import SettingsError
+from ragkit.prompts.messages import (
     REFUSAL,
     Prompt,
     build_prompt,
@@ -18,8 +19,7 @@ from ragkit.answer.prompt import (
     neutralise,
     source_block,
 )
-from ragkit.answer.templates import Templates
-from ragkit.errors import SettingsError
+from ragkit.prompts.templates import Templates
 from ragkit.text.length import estimate_tokens
 from ragkit.types import Hit, Message, Turn
 

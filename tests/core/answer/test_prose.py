@@ -2,13 +2,19 @@
 
 import pytest
 
-from ragkit.answer.denial import count_denials
-from ragkit.answer.numerals import number_values
-from ragkit.answer.prose import BY_MODEL, BY_WORDS, Signals, choose_candidates, claim_signals
-from ragkit.answer.reasons import list_reasons
-from ragkit.answer.roles import is_passive, measure_exchange
-from ragkit.answer.stated import PreparedSentence
-from ragkit.answer.support import Evidence
+from ragkit.answer.check.claim_signals import (
+    BY_MODEL,
+    BY_WORDS,
+    Signals,
+    choose_candidates,
+    claim_signals,
+)
+from ragkit.answer.check.denial import count_denials
+from ragkit.answer.check.exchanged_parts import is_passive, measure_exchange
+from ragkit.answer.check.number_values import number_values
+from ragkit.answer.check.reasons import list_reasons
+from ragkit.answer.check.sentence import PreparedSentence
+from ragkit.answer.check.support import Evidence
 
 LEASE = Evidence(
     [

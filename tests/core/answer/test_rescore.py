@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 
 import pytest
 
-from ragkit.answer.extract import pick
 from ragkit.answer.meaning import Meaning
+from ragkit.answer.write.extract import pick
 from ragkit.embed import bundled
 from ragkit.types import Hit
 

@@ -2,14 +2,14 @@
 
 import pytest
 
-from ragkit.answer.evidence import best_coverage, missing_words
-from ragkit.answer.expected import expected_kinds, has_answer
-from ragkit.answer.extract import ExtractiveGenerator
-from ragkit.answer.llm import refusal_in
-from ragkit.answer.question import distinct_terms, read_question
-from ragkit.answer.quotations import fold, locate
-from ragkit.answer.support import Evidence, coverage
-from ragkit.answer.verify import verify
+from ragkit.answer.check.quotations import fold, locate
+from ragkit.answer.check.support import Evidence, coverage
+from ragkit.answer.check.verify import verify
+from ragkit.answer.refuse.question_coverage import best_coverage, missing_words
+from ragkit.answer.write.answer_kinds import expected_kinds, has_answer
+from ragkit.answer.write.extract import ExtractiveGenerator
+from ragkit.answer.write.llm import refusal_in
+from ragkit.question.reading import distinct_terms, read_question
 from ragkit.types import Draft, Hit, Span
 
 HANS = "图书馆每天八点开门。台风过后，后勤部门会在网站上发布重新开放的时间。理发店在里面。"

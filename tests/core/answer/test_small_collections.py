@@ -14,11 +14,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ragkit.answer.drafting import draft_answer
-from ragkit.answer.extract import ExtractiveGenerator
-from ragkit.answer.gate import Decision
+from ragkit.answer.check.verify import Verified, verify
 from ragkit.answer.markers import find_markers, split_statements
-from ragkit.answer.verify import Verified, verify
+from ragkit.answer.refuse.gate import Decision
+from ragkit.answer.write.drafting import draft_answer
+from ragkit.answer.write.extract import ExtractiveGenerator
 from ragkit.types import Draft, Hit
 
 LEASE = (

@@ -8,9 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from ragkit.answer.names import find_names
-from ragkit.answer.numbers import find_numbers
-from ragkit.answer.support import Evidence, count_misplaced, coverage, has_content, judge_by_words
+from ragkit.answer.check.names import find_names
+from ragkit.answer.check.numbers import find_numbers
+from ragkit.answer.check.support import (
+    Evidence,
+    count_misplaced,
+    coverage,
+    has_content,
+    judge_by_words,
+)
 from ragkit.text.sentences import sentences
 
 PUMP = Evidence(["The pump weighs 40 kg. Never open its lid while it runs."])

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from ragkit.answer.templates import OWN, Templates
 from ragkit.errors import SettingsError
+from ragkit.prompts.templates import OWN, Templates
 
 
 def rendered(templates: Templates, language: str = "en") -> str:

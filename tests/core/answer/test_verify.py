@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from ragkit.answer.citations import cite
-from ragkit.answer.verify import Verified, verify
+from ragkit.answer.check.verify import Verified, verify
+from ragkit.answer.write.citations import cite
 from ragkit.types import Citation, Draft, Hit
 
 HANDBOOK = (

@@ -9,12 +9,12 @@ import pytest
 from pydantic import SecretStr
 
 from ragkit import KnowledgeBase, Settings
-from ragkit.answer.extract import ExtractiveGenerator
-from ragkit.answer.llm import ChatGenerator
+from ragkit.answer.write.extract import ExtractiveGenerator
+from ragkit.answer.write.llm import ChatGenerator
 from ragkit.contracts import LanguageModel
 from ragkit.conversation import Conversation
-from ragkit.store.conversations import Conversations
 from ragkit.store.open import Database, open_database
+from ragkit.store.people.conversations import Conversations
 from ragkit.testing import FakeEmbedder, FakeStore
 from ragkit.testing.corpus import CORPUS, fill
 from tests.databases import Databases

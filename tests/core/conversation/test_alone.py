@@ -2,8 +2,8 @@
 
 import pytest
 
-from ragkit.conversation.alone import follows_on, may_follow, opens_as_follow_up, surely_alone
-from ragkit.conversation.vague import count_naming_words
+from ragkit.question.naming_words import count_naming_words
+from ragkit.question.standalone import follows_on, may_follow, opens_as_follow_up, surely_alone
 
 COMPLETE = [
     "How much is the rent?",

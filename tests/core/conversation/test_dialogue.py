@@ -18,9 +18,9 @@ from ragkit.errors import (
     QueryError,
     UsageError,
 )
-from ragkit.retrieve.expand import Widen
-from ragkit.store.conversations import LEASE_S
+from ragkit.retrieve.steps.expand import Widen
 from ragkit.store.open import Database
+from ragkit.store.people.conversations import LEASE_S
 from ragkit.testing import FakeEmbedder, FakeLanguageModel, FakeStore
 from ragkit.testing.corpus import CORPUS, fill, new_document
 from ragkit.types import Answer, Decoding, Finish, Message, Reasoning

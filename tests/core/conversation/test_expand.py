@@ -2,7 +2,7 @@
 
 import pytest
 
-from ragkit.conversation.expand import MAX_ADDED, add_words
+from ragkit.question.follow_up_words import MAX_ADDED, add_words
 
 
 @pytest.mark.parametrize(

@@ -7,11 +7,11 @@ from collections.abc import Iterator, Sequence
 import pytest
 
 from ragkit import KnowledgeBase
-from ragkit.answer.extract import ExtractiveGenerator
-from ragkit.answer.templates import Templates
+from ragkit.answer.write.extract import ExtractiveGenerator
 from ragkit.conversation import follow_up
-from ragkit.conversation.rewrite import Standalone
 from ragkit.conversation.tries import Piece, _later
+from ragkit.prompts.templates import Templates
+from ragkit.question.rewrite import Standalone
 from ragkit.testing import FakeEmbedder, FakeLanguageModel, FakeStore
 from ragkit.testing.corpus import fill, new_document
 from ragkit.types import Answer, Draft, Hit, Turn

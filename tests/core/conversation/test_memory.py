@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 from uuid import UUID
 
 from ragkit.conversation.memory import recall
-from ragkit.store.conversations import StoredConversation, StoredTurn, UsedPassage
+from ragkit.store.people.conversations import StoredConversation, StoredTurn, UsedPassage
 from ragkit.types import Hit, Turn
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)

@@ -14,9 +14,9 @@ import pytest
 
 from ragkit import Answer, Settings
 from ragkit.conversation import Conversation
+from ragkit.testing.stub_server.server import Fault, quote_first_source
 from ragkit_ingest import ingest
 from ragkit_serve import StubServer
-from ragkit_serve.stub import Fault, quote_first_source
 
 HANDBOOK = Path(__file__).resolve().parents[3] / "examples" / "handbook"
 

@@ -2,13 +2,13 @@
 
 import pytest
 
-from ragkit.conversation.telling import ask_model
 from ragkit.errors import ModelServerError
 from ragkit.model.served import ServedModel
 from ragkit.model.tally import tally
+from ragkit.prompts.ask_model import ask_model
 from ragkit.testing import FakeLanguageModel
+from ragkit.testing.stub_server.server import Reply
 from ragkit_serve import StubServer
-from ragkit_serve.stub import Reply
 
 
 def test_reasoning_is_left_out() -> None:

@@ -24,7 +24,7 @@ from ragkit.embed.projection import load_projection
 from ragkit.embed.scripts import OTHER_SCRIPTS
 from ragkit.embed.tokenizer import load_tokenizers
 from ragkit.errors import ModelError
-from ragkit.settings import Settings
+from ragkit.settings.settings import Settings
 
 TEXTS = (
     "how much protein per day",

@@ -5,10 +5,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ragkit import build
 from ragkit.embed.local import LocalEmbedder, identify
 from ragkit.errors import ModelError, SettingsError
-from ragkit.settings import Settings
+from ragkit.knowledge import build
+from ragkit.settings.settings import Settings
 from tests.core.embed.tiny_model import write_model
 
 TEXTS = ["Lift and drag of a wing.", "", "28 days of leave"]

@@ -6,7 +6,7 @@ import pytest
 
 from ragkit import Settings
 from ragkit.embed import bundled
-from ragkit.embed.unread import Unread, languages_read, unread
+from ragkit.embed.unread_languages import Unread, languages_read, unread
 
 MINILM = "all-MiniLM-L6-v2"
 REEMBED = "`ragkit index reembed --to multilingual-e5-small --collection manuals`"

@@ -10,7 +10,7 @@ import pytest
 
 from ragkit.embed.contract import TokenEmbedder, by_ids
 from ragkit.embed.local import LocalEmbedder
-from ragkit.embed.whole import LongPassages, embed_rows, embed_texts
+from ragkit.embed.passages import LongPassages, embed_rows, embed_texts
 from ragkit.embed.windows import weigh
 from ragkit.errors import ModelError
 from ragkit.testing.embedder import FakeEmbedder

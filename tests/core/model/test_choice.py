@@ -11,16 +11,16 @@ from typing import Any
 
 import pytest
 
-from ragkit import build
-from ragkit.doctor import _language_model
 from ragkit.errors import ModelServerBusyError, ModelServerError, SettingsError
+from ragkit.knowledge import build
 from ragkit.model import complete
 from ragkit.model.choice import offered
-from ragkit.model.examine import examine_model
 from ragkit.model.open import servers_of
-from ragkit.settings import Settings
+from ragkit.settings.settings import Settings
+from ragkit.testing.stub_server.server import StubServer
 from ragkit.types import Finish, Message, Reasoning, Usage
-from ragkit_serve.stub import StubServer
+from ragkit.upkeep.doctor import _language_model
+from ragkit.upkeep.examine_model import examine_model
 
 ASKED = [Message("user", "How long is the leave?")]
 OLLAMA = {"object": "model", "created": 1730000000, "owned_by": "library"}

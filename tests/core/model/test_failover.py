@@ -11,8 +11,8 @@ from ragkit.model import complete
 from ragkit.model.failover import Failover, Tries, prefix_hash
 from ragkit.model.served import ServedModel
 from ragkit.model.server import ModelServer
+from ragkit.testing.stub_server.server import Fault, Script, StubServer
 from ragkit.types import Message
-from ragkit_serve.stub import Fault, Script, StubServer
 
 ASKED = [Message("user", "How long?")]
 QUICK = Tries(rounds=2, backoff_s=0.01)

@@ -10,13 +10,13 @@ import pytest
 
 from ragkit.errors import IncompleteAnswerError, ModelServerBusyError, ModelServerError
 from ragkit.model import complete
-from ragkit.model.examine import probe
 from ragkit.model.failover import Tries
 from ragkit.model.failures import retry_after_s
 from ragkit.model.served import ServedModel
 from ragkit.model.server import ModelServer
+from ragkit.testing.stub_server.server import Fault, Reply, Script, StubServer
 from ragkit.types import Message
-from ragkit_serve.stub import Fault, Reply, Script, StubServer
+from ragkit.upkeep.examine_model import probe
 
 ASKED = [Message("user", "How long?")]
 QUICK = Tries(rounds=3, backoff_s=0.01, longest_wait_s=2.0)

@@ -4,15 +4,15 @@ from pathlib import Path
 
 import pytest
 
-from ragkit import build
-from ragkit.model.examine import examine_model
+from ragkit.knowledge import build
 from ragkit.model.local import LocalModel
 from ragkit.model.provider import ProviderModel
 from ragkit.model.served import ServedModel
-from ragkit.settings import Settings
+from ragkit.settings.settings import Settings
 from ragkit.testing import FakeLanguageModel, LanguageModelConformance
+from ragkit.testing.stub_server.server import StubServer
 from ragkit.types import Decoding
-from ragkit_serve.stub import StubServer
+from ragkit.upkeep.examine_model import examine_model
 
 
 class TestFakeLanguageModel(LanguageModelConformance):

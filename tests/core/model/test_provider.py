@@ -17,8 +17,8 @@ from ragkit.model import complete
 from ragkit.model.failures import refused
 from ragkit.model.provider import ProviderModel
 from ragkit.testing import LanguageModelConformance
+from ragkit.testing.stub_server.server import Fault, Reply, StubServer
 from ragkit.types import Decoding, Finish, Message, Reasoning
-from ragkit_serve.stub import Fault, Reply, StubServer
 
 ASKED = [Message("system", "Be brief."), Message("user", "How long?")]
 

@@ -12,8 +12,8 @@ from ragkit.model import complete
 from ragkit.model.failover import Tries
 from ragkit.model.served import ServedModel
 from ragkit.testing import LanguageModelConformance
+from ragkit.testing.stub_server.server import Fault, Reply, StubServer
 from ragkit.types import Decoding, Finish, Message, Reasoning
-from ragkit_serve.stub import Fault, Reply, StubServer
 
 ASKED = [Message("system", "Be brief."), Message("user", "How long is the leave?")]
 ONCE = Tries(rounds=1)

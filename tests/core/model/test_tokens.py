@@ -8,8 +8,8 @@ import pytest
 from ragkit.errors import ModelError
 from ragkit.model.served import ServedModel
 from ragkit.model.tokens import TokenCounter
+from ragkit.testing.stub_server.server import StubServer
 from ragkit.types import Message
-from ragkit_serve.stub import StubServer
 
 TEXTS = ["one two three", "", "航空"]
 

@@ -11,26 +11,25 @@ from pydantic import SecretStr
 from typer.testing import CliRunner
 
 from ragkit import KnowledgeBase, Settings
-from ragkit.answer.cutoff import RERANKED, SIGNALS, Cutoff
-from ragkit.answer.extract import ExtractiveGenerator
-from ragkit.answer.gate import Gate
-from ragkit.answer.llm import ChatGenerator
-from ragkit.calibrate import Labelled, calibration, fit
-from ragkit.cli import app
+from ragkit.access.library import Caller, Library
+from ragkit.answer.refuse.cutoff import RERANKED, SIGNALS, Cutoff
+from ragkit.answer.refuse.gate import Gate
+from ragkit.answer.write.extract import ExtractiveGenerator
+from ragkit.answer.write.llm import ChatGenerator
+from ragkit.cli.main import app
 from ragkit.contracts import LanguageModel
 from ragkit.errors import ModelError, ModelServerError, SettingsError
-from ragkit.library import Caller, Library
+from ragkit.knowledge.cosine_reranker import CosineReranker
+from ragkit.knowledge.open_reranker import open_reranker
 from ragkit.model.open import open_model
-from ragkit.planner import Planner
-from ragkit.rerank.cosine import CosineReranker
+from ragkit.question.plan import Planner
 from ragkit.rerank.cross_encoder import CrossEncoderReranker
 from ragkit.rerank.late import LateReranker
-from ragkit.rerank.open import open_reranker
 from ragkit.rerank.refine import CutOff, Rerank
 from ragkit.rerank.server import ServerReranker
-from ragkit.store.calibration import Calibrations, CurrentCutoff
-from ragkit.store.connect import open_pool
+from ragkit.store.connection.connect import open_pool
 from ragkit.store.open import open_database
+from ragkit.store.people.calibration import Calibrations, CurrentCutoff
 from ragkit.store.postgres import PostgresStore
 from ragkit.testing import (
     FakeEmbedder,
@@ -40,6 +39,7 @@ from ragkit.testing import (
     new_document,
     passages,
 )
+from ragkit.upkeep.calibrate import Labelled, calibration, fit
 from tests.databases import Databases
 
 HITS = passages()

@@ -11,7 +11,7 @@ import pytest
 from pydantic import SecretStr
 
 from ragkit import KnowledgeBase, Settings
-from ragkit.cli import main
+from ragkit.cli.main import main
 from ragkit.errors import ModelError, NotFoundError, QueryError, RagkitError
 from ragkit.store.open import Database, open_database
 from ragkit.testing import CORPUS, FakeEmbedder, fill

@@ -6,11 +6,12 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from ragkit import KnowledgeBase, Settings, build
-from ragkit.answer.extract import ExtractiveGenerator
-from ragkit.retrieve.diversity import Diversify, PerDocument, marginal_relevance
-from ragkit.store.connect import connect, open_pool
-from ragkit.store.migrate import migrate
+from ragkit import KnowledgeBase, Settings
+from ragkit.answer.write.extract import ExtractiveGenerator
+from ragkit.knowledge import build
+from ragkit.retrieve.steps.diversity import Diversify, PerDocument, marginal_relevance
+from ragkit.store.connection.connect import connect, open_pool
+from ragkit.store.connection.migrate import migrate
 from ragkit.store.postgres import PostgresStore
 from ragkit.testing import FakeEmbedder, fill, new_document, passages
 from ragkit.types import Hit

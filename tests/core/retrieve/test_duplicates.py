@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 
+from ragkit.cli.render import hit_json
 from ragkit.client.values import value
-from ragkit.render import hit_json
-from ragkit.retrieve.duplicates import Collapse
 from ragkit.retrieve.pipeline import Pipeline
 from ragkit.retrieve.search import HybridRetriever
+from ragkit.retrieve.steps.duplicates import Collapse
 from ragkit.testing import CORPUS, FakeEmbedder, FakeStore, fill
 from ragkit.testing.corpus import new_document, passages
 from ragkit.types import Copy, Hit, SearchResult

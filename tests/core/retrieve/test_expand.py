@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 import pytest
 from pydantic import SecretStr
 
-from ragkit.answer.extract import ExtractiveGenerator
-from ragkit.answer.packing import drop_repeated
-from ragkit.answer.verify import verify
-from ragkit.filters import parse
-from ragkit.retrieve.expand import Kind, Widen
-from ragkit.settings import Settings
+from ragkit.answer.check.verify import verify
+from ragkit.answer.write.extract import ExtractiveGenerator
+from ragkit.filters.tree import parse
+from ragkit.prompts.packing import drop_repeated
+from ragkit.retrieve.steps.expand import Kind, Widen
+from ragkit.settings.settings import Settings
 from ragkit.store.open import open_database
 from ragkit.testing import FakeEmbedder, FakeStore, fill
 from ragkit.types import Chunk, Citation, Draft, Hit, NewDocument

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from ragkit.filters import parse
-from ragkit.retrieve.infer import infer_filter
+from ragkit.filters.tree import parse
+from ragkit.question.inferred_filter import infer_filter
 from tests.core.fields import FIELDS, PDF, WORD
 
 DATED = replace(FIELDS, keys={"date": None}, values={"date": ("2023-05-01",)})

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from ragkit.retrieve.parents import Parents
+from ragkit.retrieve.steps.parents import Parents
 from ragkit.testing import FakeEmbedder, FakeStore, fill, new_document
 from ragkit.types import Chunk, Hit, NewDocument, Span
 

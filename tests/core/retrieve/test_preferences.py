@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from ragkit.answer.extract import ExtractiveGenerator
-from ragkit.knowledge import KnowledgeBase
+from ragkit.answer.write.extract import ExtractiveGenerator
+from ragkit.knowledge.base import KnowledgeBase
 from ragkit.retrieve.words.marks import read_preferences
 from ragkit.testing import FakeEmbedder, FakeStore, fill, new_document
 

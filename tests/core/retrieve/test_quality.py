@@ -17,11 +17,11 @@ import pytest
 
 from ragkit.contracts import Embedder
 from ragkit.embed.local import LocalEmbedder
-from ragkit.filters import Every
-from ragkit.postings import Posting, Postings, Segment, Term
+from ragkit.filters.tree import Every
 from ragkit.retrieve.search import HybridRetriever
 from ragkit.testing.store import FakeReader, FakeStore
 from ragkit.text.analyse import analyse
+from ragkit.text.postings import Posting, Postings, Segment, Term
 from ragkit.types import Chunk, EmbeddingSpace, Hit, Mode, NewDocument
 from ragkit_eval.retrieval import ndcg
 from ragkit_eval.sets import LabelledSet, Question, beir, clapnq, excerpts, squad
@@ -29,7 +29,7 @@ from tests.places import DATA
 
 if TYPE_CHECKING:
     from ragkit.contracts import Vectors
-    from ragkit.filters import Filter
+    from ragkit.filters.tree import Filter
 
 RETRIEVAL = DATA / "retrieval"
 MODES: tuple[Mode, ...] = ("lexical", "dense", "hybrid")

@@ -9,7 +9,7 @@ import pytest
 
 from ragkit.contracts import Retriever
 from ragkit.errors import ModelError, NotFoundError, OtherModelError, QueryError
-from ragkit.filters import parse
+from ragkit.filters.tree import parse
 from ragkit.retrieve import legs
 from ragkit.retrieve.fusion.reciprocal import reciprocal_rank
 from ragkit.retrieve.search import HybridRetriever

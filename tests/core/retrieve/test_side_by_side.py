@@ -16,8 +16,8 @@ from ragkit.errors import DatabaseError, ModelError
 from ragkit.retrieve import legs
 from ragkit.retrieve.legs import Search
 from ragkit.retrieve.search import HybridRetriever
-from ragkit.retrieve.words.lexical import LexicalHits, search_words
-from ragkit.store.connect import open_pool
+from ragkit.retrieve.words.search import LexicalHits, search_words
+from ragkit.store.connection.connect import open_pool
 from ragkit.store.open import Database, open_database
 from ragkit.store.postgres import PostgresStore
 from ragkit.testing import CORPUS, FakeEmbedder, fill

@@ -17,8 +17,8 @@ import pytest
 from psycopg import Connection, sql
 from psycopg_pool import ConnectionPool
 
-from ragkit.settings import Settings
-from ragkit.store.connect import open_pool
+from ragkit.settings.settings import Settings
+from ragkit.store.connection.connect import open_pool
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from urllib.parse import quote
 
 import psycopg
 
-from ragkit.store.programs import account_for, find_programs
+from ragkit.store.server.programs import account_for, find_programs
 
 DEADLINE_S = 60
 PORTS = {"primary": 5432, "standby": 5433}  # name the sockets only: nothing listens on TCP

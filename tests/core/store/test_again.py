@@ -11,8 +11,8 @@ from psycopg import Connection
 from psycopg_pool import ConnectionPool
 
 from ragkit.errors import DatabaseError
-from ragkit.store import copies
-from ragkit.store.again import TRIES
+from ragkit.store.connection.retry import TRIES
+from ragkit.store.documents import copies
 from ragkit.store.postgres import PostgresStore
 from ragkit.testing import new_document
 from ragkit.types import EmbeddingSpace

@@ -13,8 +13,8 @@ from pydantic import SecretStr
 
 from ragkit import Settings
 from ragkit.errors import DatabaseError, UsageError
-from ragkit.store.backup import Content, back_up, content, read_content, restore
-from ragkit.store.connect import connect
+from ragkit.store.admin.backup import Content, back_up, content, read_content, restore
+from ragkit.store.connection.connect import connect
 from ragkit.store.open import open_database
 from ragkit.store.vectors import search
 from ragkit.testing import CORPUS, FakeEmbedder, fill

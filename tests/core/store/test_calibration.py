@@ -5,11 +5,11 @@ from dataclasses import replace
 
 import pytest
 
-from ragkit.answer.cutoff import Cutoff
+from ragkit.answer.refuse.cutoff import Cutoff
 from ragkit.errors import NotFoundError
-from ragkit.store.calibration import Calibration, Calibrations, CurrentCutoff, space_of
-from ragkit.store.connect import connect, open_pool
-from ragkit.store.migrate import migrate
+from ragkit.store.connection.connect import connect, open_pool
+from ragkit.store.connection.migrate import migrate
+from ragkit.store.people.calibration import Calibration, Calibrations, CurrentCutoff, space_of
 from ragkit.store.postgres import PostgresStore
 from ragkit.testing import FakeEmbedder, FakeReranker
 

@@ -11,7 +11,7 @@ import pytest
 from psycopg import sql
 
 from ragkit.errors import DatabaseError
-from ragkit.store.connect import ServerFacts, check_fit, connect, fitness, open_pool
+from ragkit.store.connection.connect import ServerFacts, check_fit, connect, fitness, open_pool
 
 FIT = ServerFacts("18.4", 180004, "UTF8", False, "0.8.5", "0.8.5", 0)
 

@@ -17,8 +17,8 @@ from pydantic import SecretStr
 
 from ragkit import Settings
 from ragkit.errors import NotFoundError, UsageError
-from ragkit.store.conversations import Conversations, StoredTurn, UsedPassage, title_of
 from ragkit.store.open import Database, open_database
+from ragkit.store.people.conversations import Conversations, StoredTurn, UsedPassage, title_of
 from ragkit.types import Citation, Claim
 
 TURN = StoredTurn(
@@ -42,7 +42,7 @@ DIES = """
 import sys
 from uuid import UUID
 from ragkit import Settings
-from ragkit.store.conversations import Conversations
+from ragkit.store.people.conversations import Conversations
 from ragkit.store.open import open_database
 with open_database(Settings(database_url=sys.argv[1])) as database:
     mine = Conversations(database.pool, "default", "me")

@@ -11,11 +11,11 @@ from psycopg import Connection
 from psycopg_pool import ConnectionPool
 
 from ragkit.errors import NotFoundError
-from ragkit.retrieve.words.lexical import search_words
-from ragkit.store.copies import FileCopy
-from ragkit.store.history import History
+from ragkit.retrieve.words.search import search_words
+from ragkit.store.documents.copies import FileCopy
+from ragkit.store.documents.history import History
+from ragkit.store.documents.sharing import Change, Shares, Sharing
 from ragkit.store.postgres import PostgresStore
-from ragkit.store.sharing import Change, Shares, Sharing
 from ragkit.testing import new_document
 from ragkit.text.analyse import ANALYSER
 from ragkit.types import EmbeddingSpace

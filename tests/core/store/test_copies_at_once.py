@@ -14,11 +14,11 @@ from psycopg import Connection
 from psycopg_pool import ConnectionPool
 
 from ragkit.errors import LeaseLostError
-from ragkit.retrieve.words.lexical import search_words
-from ragkit.store.copies import remove_uris
-from ragkit.store.documents import uri_key
+from ragkit.retrieve.words.search import search_words
+from ragkit.store.connection.rows import first_value
+from ragkit.store.documents.copies import remove_uris
+from ragkit.store.documents.documents import uri_key
 from ragkit.store.postgres import PostgresStore
-from ragkit.store.rows import first_value
 from ragkit.store.session import open_session
 from ragkit.testing import new_document
 from ragkit.types import EmbeddingSpace

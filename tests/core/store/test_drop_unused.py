@@ -11,10 +11,10 @@ from psycopg import Connection
 from psycopg_pool import ConnectionPool
 
 from ragkit.errors import NotFoundError
-from ragkit.store.lending import transaction
+from ragkit.store.connection.rows import first_value
+from ragkit.store.connection.transactions import transaction
+from ragkit.store.documents.sharing import Sharing
 from ragkit.store.postgres import PostgresStore
-from ragkit.store.rows import first_value
-from ragkit.store.sharing import Sharing
 from ragkit.testing import new_document
 from ragkit.types import EmbeddingSpace
 

@@ -17,16 +17,16 @@ import pytest
 from psycopg_pool import PoolTimeout
 
 from ragkit import Settings
-from ragkit import home as ragkit_home
 from ragkit.errors import DatabaseError
-from ragkit.store import embedded, postmaster, programs
-from ragkit.store.connect import connect
-from ragkit.store.embedded import EmbeddedServer
-from ragkit.store.locks import FileLock
+from ragkit.settings import home as ragkit_home
+from ragkit.store.connection.connect import connect
 from ragkit.store.open import open_database
-from ragkit.store.programs import Account
-from ragkit.store.sockets import socket_dir
-from ragkit.store.tuning import settings_for, this_machine
+from ragkit.store.server import embedded, postmaster, programs
+from ragkit.store.server.embedded import EmbeddedServer
+from ragkit.store.server.locks import FileLock
+from ragkit.store.server.programs import Account
+from ragkit.store.server.sockets import socket_dir
+from ragkit.store.server.tuning import settings_for, this_machine
 from tests.places import passable_folder
 
 WAIT_S = 60
@@ -34,9 +34,9 @@ WAIT_S = 60
 CLIENT = """
 import signal, sys
 from pathlib import Path
-from ragkit.store.embedded import EmbeddedServer
-from ragkit.store.programs import Account
-from ragkit.store.sockets import socket_dir
+from ragkit.store.server.embedded import EmbeddedServer
+from ragkit.store.server.programs import Account
+from ragkit.store.server.sockets import socket_dir
 signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
 server = EmbeddedServer.open(Path(sys.argv[1]), durable=False)
 print(server.url, flush=True)

@@ -9,12 +9,12 @@ import pytest
 from pydantic import SecretStr
 
 from ragkit import Settings
-from ragkit.conversation.rated import evaluation_item
+from ragkit.conversation.ratings_json import evaluation_item
 from ragkit.errors import NotFoundError, UsageError
-from ragkit.store.conversations import Conversations, StoredTurn
-from ragkit.store.feedback import Feedback
-from ragkit.store.kept import KeptAnswers
 from ragkit.store.open import Database, open_database
+from ragkit.store.people.conversations import Conversations, StoredTurn
+from ragkit.store.people.feedback import Feedback
+from ragkit.store.people.kept_answers import KeptAnswers
 from ragkit.types import Answer, Citation
 
 CITATION = Citation(3, 7, "h.md", "Handbook", 2, 10, 20, "25 days", "verified", 4)
@@ -193,7 +193,7 @@ def test_pages_are_the_tenants_latest_first(
     assert [rated.answer_id for rated in mine.page(9, collections=("hr",))] == ["b", "a"]
     assert mine.page(9, collections=()) == []
     assert [rated.answer_id for rated in other.page(9)] == ["d"]
-    monkeypatch.setattr("ragkit.store.feedback.BATCH", 1)
+    monkeypatch.setattr("ragkit.store.people.feedback.BATCH", 1)
     assert [rated.answer_id for rated in mine.all()] == ["c", "b", "a"]
 
 

@@ -13,10 +13,10 @@ from pydantic import SecretStr
 
 from ragkit import Settings
 from ragkit.errors import NotFoundError
-from ragkit.store.file_list import SORTS, FileList, Files, Sort
+from ragkit.store.documents.file_list import SORTS, FileList, Files, Sort
+from ragkit.store.jobs.upload_bytes import Sources, Upload
+from ragkit.store.jobs.uploads import UploadJobs
 from ragkit.store.open import Database, open_database
-from ragkit.store.sources import Sources, Upload
-from ragkit.store.uploads import UploadJobs
 from ragkit.testing import FakeEmbedder
 from ragkit.testing.corpus import fill, new_document
 from tests.databases import Databases

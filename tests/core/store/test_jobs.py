@@ -7,11 +7,11 @@ from psycopg import Connection
 from psycopg_pool import ConnectionPool
 
 from ragkit.errors import DatabaseError
-from ragkit.store.connect import connect
-from ragkit.store.jobs import MAX_ATTEMPTS, Outcome, Worker
-from ragkit.store.ledger import Ledger
+from ragkit.store.connection.connect import connect
+from ragkit.store.jobs.jobs import MAX_ATTEMPTS, Outcome, Worker
+from ragkit.store.jobs.ledger import Ledger
+from ragkit.store.jobs.worker_connection import WorkerConnection
 from ragkit.store.postgres import PostgresStore
-from ragkit.store.worker_connection import WorkerConnection
 from tests.core.store.conftest import die
 
 

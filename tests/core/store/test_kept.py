@@ -10,8 +10,8 @@ from pydantic import SecretStr
 
 from ragkit import Settings
 from ragkit.errors import NotFoundError
-from ragkit.store.kept import KeptAnswers
 from ragkit.store.open import Database, open_database
+from ragkit.store.people.kept_answers import KeptAnswers
 from ragkit.types import Answer
 
 ANSWER = Answer("25 days.", False, "")

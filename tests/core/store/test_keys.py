@@ -10,7 +10,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from pydantic import SecretStr
 
-from ragkit import Settings, keys
+from ragkit import Settings
+from ragkit.access import keys
 from ragkit.errors import NotFoundError, UsageError
 from ragkit.store.open import Database, open_database
 

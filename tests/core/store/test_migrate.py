@@ -9,15 +9,15 @@ from pathlib import Path
 import pytest
 
 from ragkit.errors import MigrationError
-from ragkit.store.connect import connect
-from ragkit.store.migrate import migrate
+from ragkit.store.connection.connect import connect
+from ragkit.store.connection.migrate import migrate
 
 WAIT_S = 60
 PROCESS = """
 import sys
 from pathlib import Path
-from ragkit.store.connect import connect
-from ragkit.store.migrate import migrate
+from ragkit.store.connection.connect import connect
+from ragkit.store.connection.migrate import migrate
 with connect(sys.argv[1]) as conn:
     sys.stdin.readline()
     print(*migrate(conn, Path(sys.argv[2])))

@@ -6,8 +6,8 @@ import psycopg
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from ragkit.naming import END, FILE, PART, STEM, TITLE, URI, closest, fit, fit_document
-from ragkit.store.naming import FIT, FIT_DOCUMENT, called
+from ragkit.documents.names import END, FILE, PART, STEM, TITLE, URI, closest, fit, fit_document
+from ragkit.store.documents.names import FIT, FIT_DOCUMENT, called
 
 PIECES = ["a", "leave", ".md", ".", "/", ":", "中", "\n", "%", "\\", "'", "_", "Ä", " "]
 NAMES = st.lists(st.sampled_from(PIECES), min_size=1, max_size=5).map("".join)

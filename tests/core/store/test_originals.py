@@ -12,14 +12,14 @@ import pytest
 from psycopg import Connection
 from psycopg_pool import ConnectionPool
 
-from ragkit.content_hash import content_hash
+from ragkit.documents.content_hash import content_hash
 from ragkit.errors import NotFoundError
-from ragkit.store import originals
-from ragkit.store.history import History
-from ragkit.store.originals import PDF, Originals
+from ragkit.store.documents.history import History
+from ragkit.store.documents.sharing import Change, Shares
+from ragkit.store.jobs import originals
+from ragkit.store.jobs.originals import PDF, Originals
+from ragkit.store.jobs.upload_bytes import Sources, Upload
 from ragkit.store.postgres import PostgresStore
-from ragkit.store.sharing import Change, Shares
-from ragkit.store.sources import Sources, Upload
 from ragkit.testing import FakeEmbedder
 from ragkit.types import Chunk, Document, NewDocument, Page, Span
 from tests.core.store.uploads import source_of, take_upload, upload_worker

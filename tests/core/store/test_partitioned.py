@@ -14,7 +14,7 @@ from psycopg import Connection, sql
 
 from ragkit.contracts import Store
 from ragkit.retrieve.search import HybridRetriever
-from ragkit.store import backup, inspect
+from ragkit.store.admin import backup, inspect
 from ragkit.store.open import Database, open_database
 from ragkit.store.postgres import PostgresStore
 from ragkit.store.session import Session, open_session

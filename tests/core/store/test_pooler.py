@@ -20,15 +20,15 @@ import psycopg
 import pytest
 from psycopg.conninfo import conninfo_to_dict
 
-from ragkit import keys
+from ragkit.access import keys
 from ragkit.errors import DatabaseError
-from ragkit.settings import Settings
-from ragkit.store.acting import PooledConnection
-from ragkit.store.ledger import Ledger
-from ragkit.store.lending import transaction
+from ragkit.settings.settings import Settings
+from ragkit.store.connection.identity import PooledConnection
+from ragkit.store.connection.transactions import transaction
+from ragkit.store.jobs.ledger import Ledger
+from ragkit.store.jobs.upload_bytes import Sources, Upload
+from ragkit.store.jobs.uploads import UploadJobs
 from ragkit.store.open import Database, open_database
-from ragkit.store.sources import Sources, Upload
-from ragkit.store.uploads import UploadJobs
 from tests.core.store.conftest import Tenanted
 from tests.core.store.test_postgres import SPACE, document, random_vectors
 from tests.core.store.test_tenant_search import mixed
@@ -136,7 +136,7 @@ def test_a_document_is_stored_searched_replaced_and_deleted(database: Database) 
 
 
 def test_a_whole_question(settings: Settings, database: Database) -> None:
-    from ragkit.knowledge import KnowledgeBase
+    from ragkit.knowledge.base import KnowledgeBase
     from ragkit.testing.embedder import FakeEmbedder
 
     tenant = f"t {uuid4()}"

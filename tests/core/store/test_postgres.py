@@ -15,11 +15,12 @@ from psycopg_pool import ConnectionPool
 from ragkit.contracts import Store
 from ragkit.errors import DatabaseError, NotFoundError, OtherModelError, UsageError
 from ragkit.retrieve.words.bm25 import occurrences
-from ragkit.store import inspect, postings
-from ragkit.store.lending import connection
-from ragkit.store.merging import MAX_EMPTY
+from ragkit.store.admin import inspect
+from ragkit.store.connection.transactions import connection
 from ragkit.store.postgres import PostgresStore
 from ragkit.store.session import open_session
+from ragkit.store.words import postings
+from ragkit.store.words.merge import MAX_EMPTY
 from ragkit.testing.conformance.store import StoreConformance
 from ragkit.text.analyse import analyse
 from ragkit.types import Chunk, EmbeddingSpace, NewDocument

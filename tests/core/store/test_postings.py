@@ -17,15 +17,15 @@ from psycopg import Connection
 from psycopg.pq import TransactionStatus
 from psycopg_pool import ConnectionPool
 
-from ragkit.postings import Posting, Postings, Segment
 from ragkit.retrieve.words.bm25 import occurrences
-from ragkit.store import postings, segment_rows, segment_state, segments
-from ragkit.store.connect import connect, open_pool
-from ragkit.store.merging import MAX_EMPTY, MAX_SEGMENTS
-from ragkit.store.migrate import migrate
+from ragkit.store.connection.connect import connect, open_pool
+from ragkit.store.connection.migrate import migrate
 from ragkit.store.open import open_database
-from ragkit.store.segment_cache import CACHE, SegmentCache
 from ragkit.store.session import open_session
+from ragkit.store.words import postings, segment_rows, segment_state, segments
+from ragkit.store.words.merge import MAX_EMPTY, MAX_SEGMENTS
+from ragkit.store.words.segment_cache import CACHE, SegmentCache
+from ragkit.text.postings import Posting, Postings, Segment
 from ragkit.text.terms import Terms
 from tests.core.store.conftest import Tenanted
 

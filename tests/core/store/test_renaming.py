@@ -10,7 +10,7 @@ from psycopg import Connection
 from psycopg_pool import ConnectionPool
 
 from ragkit.errors import BusyError, NotFoundError, UsageError
-from ragkit.store.conversations import Conversations, StoredTurn
+from ragkit.store.people.conversations import Conversations, StoredTurn
 from ragkit.store.postgres import PostgresStore
 from tests.core.store.test_postgres import SPACE, document, unit
 

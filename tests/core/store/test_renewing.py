@@ -12,12 +12,12 @@ from psycopg import Connection
 from psycopg_pool import ConnectionPool
 
 from ragkit.errors import NotFoundError
-from ragkit.retrieve.words.lexical import search_words
-from ragkit.store import renewing
-from ragkit.store.history import History
-from ragkit.store.lending import transaction
+from ragkit.retrieve.words.search import search_words
+from ragkit.store.connection.transactions import transaction
+from ragkit.store.documents.history import History
 from ragkit.store.postgres import PostgresStore
 from ragkit.store.session import open_session
+from ragkit.store.words import reindex
 from ragkit.testing import new_document
 from ragkit.text.analyse import ANALYSER, FIRST_ANALYSER
 from ragkit.types import EmbeddingSpace
@@ -131,7 +131,7 @@ def test_what_was_prepared_before_is_stored_by_the_new_analyser(
     """A writer that made its terms before, and waits for the collection, makes them again."""
     store = earlier(pool)
     with open_session(pool, "default") as session:
-        assert renewing.renew(session, session.value("SELECT id FROM collection"))
+        assert reindex.renew(session, session.value("SELECT id FROM collection"))
         writer = threading.Thread(target=put, args=(store, "new", "臺風"))
         writer.start()
         waiting = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'"

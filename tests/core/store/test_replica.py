@@ -15,19 +15,19 @@ import psycopg
 import pytest
 from typer.testing import CliRunner
 
-from ragkit.cli import app
+from ragkit.cli.main import app
 from ragkit.contracts import Store
-from ragkit.doctor import Check, examine
 from ragkit.errors import DatabaseError, SettingsError, SnapshotLostError
 from ragkit.retrieve.search import HybridRetriever
-from ragkit.settings import Settings
-from ragkit.store import replica
+from ragkit.settings.settings import Settings
+from ragkit.store.connection import replica
+from ragkit.store.documents.sharing import Change, Shares
 from ragkit.store.open import Database, open_database, prepare_database
 from ragkit.store.postgres import PostgresStore
 from ragkit.store.reader import PostgresReader
-from ragkit.store.sharing import Change, Shares
 from ragkit.testing.conformance.store import StoreConformance
 from ragkit.testing.embedder import FakeEmbedder
+from ragkit.upkeep.doctor import Check, examine
 from tests.core.store.standby import DEADLINE_S, Servers, servers
 from tests.core.store.test_postgres import SPACE, document, random_vectors
 

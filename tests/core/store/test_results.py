@@ -12,9 +12,9 @@ from psycopg import Connection
 from psycopg_pool import ConnectionPool
 
 from ragkit.errors import UsageError
-from ragkit.store.jobs import Job, Worker
+from ragkit.store.documents.write import Result
+from ragkit.store.jobs.jobs import Job, Worker
 from ragkit.store.postgres import PostgresStore
-from ragkit.store.writing import Result
 from ragkit.testing import new_document
 from ragkit.types import EmbeddingSpace
 

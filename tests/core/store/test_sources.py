@@ -12,13 +12,13 @@ from psycopg import Connection
 from psycopg_pool import ConnectionPool
 
 from ragkit.errors import BusyError, LeaseLostError, NotFoundError, UsageError
-from ragkit.store.connect import connect
-from ragkit.store.jobs import MAX_ATTEMPTS, MAX_TOGETHER, Job
+from ragkit.store.connection.connect import connect
+from ragkit.store.jobs.jobs import MAX_ATTEMPTS, MAX_TOGETHER, Job
+from ragkit.store.jobs.queue import QueueWorker, waiting
+from ragkit.store.jobs.upload_bytes import PART_BYTES, Sources, Upload, clean_name, media_type
+from ragkit.store.jobs.uploads import UploadJobs, count_open
+from ragkit.store.jobs.worker_connection import WorkerConnection
 from ragkit.store.postgres import PostgresStore
-from ragkit.store.queue import QueueWorker, waiting
-from ragkit.store.sources import PART_BYTES, Sources, Upload, clean_name, media_type
-from ragkit.store.uploads import UploadJobs, count_open
-from ragkit.store.worker_connection import WorkerConnection
 from ragkit.types import Chunk, Document, EmbeddingSpace, NewDocument
 from tests.core.store.conftest import die
 from tests.core.store.uploads import next_upload, source_of, take_upload, upload_worker

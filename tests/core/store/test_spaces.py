@@ -11,13 +11,13 @@ import pytest
 from pydantic import SecretStr
 
 from ragkit.errors import BusyError, DatabaseError, NotFoundError, OtherModelError
-from ragkit.settings import Settings
-from ragkit.store import spaces as store_spaces
-from ragkit.store.binding import hold
-from ragkit.store.lending import transaction
+from ragkit.settings.settings import Settings
+from ragkit.store.connection.transactions import transaction
 from ragkit.store.open import Database, open_database
 from ragkit.store.postgres import PostgresStore
 from ragkit.store.session import open_session
+from ragkit.store.vectors import collection_spaces as store_spaces
+from ragkit.store.vectors.active_space import hold
 from ragkit.testing.corpus import new_document
 from ragkit.types import EmbeddingSpace
 

@@ -13,22 +13,23 @@ import pytest
 from psycopg import Connection, sql
 from psycopg.conninfo import conninfo_to_dict
 
-from ragkit import keys, logins
-from ragkit.answer.cutoff import Cutoff
+from ragkit.access import keys, logins
+from ragkit.answer.refuse.cutoff import Cutoff
 from ragkit.contracts import Store
 from ragkit.errors import DatabaseError, NotFoundError
-from ragkit.store import backup, tenancy
-from ragkit.store.acting import act_for
-from ragkit.store.calibration import Calibration, Calibrations
-from ragkit.store.connect import connect
-from ragkit.store.conversations import Conversations, StoredTurn
-from ragkit.store.feedback import Feedback
-from ragkit.store.kept import KeptAnswers
-from ragkit.store.lending import EVERYBODY, transaction
+from ragkit.store.admin import backup
+from ragkit.store.connection import roles
+from ragkit.store.connection.connect import connect
+from ragkit.store.connection.identity import act_for
+from ragkit.store.connection.transactions import EVERYBODY, transaction
+from ragkit.store.jobs.queue import forget_ended_uploads, next_queue, queue_worker, waiting
+from ragkit.store.jobs.upload_bytes import Sources, Upload
+from ragkit.store.jobs.uploads import UploadJobs, count_open
 from ragkit.store.open import Database, open_database, prepare_database
-from ragkit.store.queue import forget_ended_uploads, next_queue, queue_worker, waiting
-from ragkit.store.sources import Sources, Upload
-from ragkit.store.uploads import UploadJobs, count_open
+from ragkit.store.people.calibration import Calibration, Calibrations
+from ragkit.store.people.conversations import Conversations, StoredTurn
+from ragkit.store.people.feedback import Feedback
+from ragkit.store.people.kept_answers import KeptAnswers
 from ragkit.testing.conformance.store import StoreConformance
 from ragkit.types import Answer
 from tests.core.store.conftest import Tenanted
@@ -105,12 +106,12 @@ def test_every_table_is_secured_or_known_to_be_of_no_tenant(
             SELECT relname, relkind, reloptions FROM pg_class
             WHERE relnamespace = 'public'::regnamespace AND relkind NOT IN ('r', 'p', 'i', 'S')
         """).fetchall()
-    shared = {*tenancy.SHARED, *tenancy.READ_ONLY}
+    shared = {*roles.SHARED, *roles.READ_ONLY}
     assert shared <= tables.keys()
     assert {"document", "chunk", "vectors_1", "job", "access_key"} <= tables.keys() - shared
     bare = {name for name in tables.keys() - shared if tables[name] != "(t,t,ALL,{public},t,t)"}
     assert not bare, "give it a column `tenant` and call ragkit_secure_table, or see SHARED"
-    assert {name for name, _, _ in views} == set(tenancy.VIEWS)
+    assert {name for name, _, _ in views} == set(roles.VIEWS)
     # Another kind of view would show its owner's rows.
     assert {(kind, *options) for _, kind, options in views} == {("v", "security_invoker=true")}
 
@@ -146,7 +147,7 @@ def test_a_table_made_later_without_a_policy_is_refused(
             with pytest.raises(DatabaseError, match="forgotten has no row-level security"):
                 open_database(tenanted.settings)
             with owner.cursor() as cursor:
-                tenancy.secure_table(cursor, "forgotten")
+                roles.secure_table(cursor, "forgotten")
             open_database(tenanted.settings).close()
         finally:
             owner.execute("DROP TABLE forgotten")

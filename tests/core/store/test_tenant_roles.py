@@ -13,13 +13,13 @@ from psycopg.conninfo import conninfo_to_dict
 from pydantic import SecretStr
 from typer.testing import CliRunner
 
-from ragkit.cli_db import app
+from ragkit.cli.db import app
 from ragkit.errors import DatabaseError, MigrationError, UsageError
-from ragkit.settings import Settings
-from ragkit.store import tenancy
-from ragkit.store.embedded import stop
-from ragkit.store.lending import transaction
+from ragkit.settings.settings import Settings
+from ragkit.store.connection import roles
+from ragkit.store.connection.transactions import transaction
 from ragkit.store.open import Database, open_database, prepare_database
+from ragkit.store.server.embedded import stop
 from ragkit.types import EmbeddingSpace
 from tests.core.store.conftest import Tenanted
 from tests.core.store.test_postgres import document, unit
@@ -141,7 +141,7 @@ def test_the_embedded_database_takes_one_setting() -> None:
     try:
         with open_database(Settings(home=home, tenants="on")) as opened:
             with opened.pool.connection() as conn:
-                assert conn.info.user == tenancy.RUNTIME
+                assert conn.info.user == roles.RUNTIME
             fill(opened, "one", "canary")
             fill(opened, "two", "raven")
             with transaction(opened.pool, "one") as cursor:

@@ -12,13 +12,13 @@ import psycopg
 import pytest
 from psycopg import Cursor, sql
 
-from ragkit.store import inspect
-from ragkit.store.acting import act_for
-from ragkit.store.connect import open_pool
+from ragkit.store.admin import inspect
+from ragkit.store.connection.connect import open_pool
+from ragkit.store.connection.identity import act_for
+from ragkit.store.documents.sharing import Change, Shares
 from ragkit.store.open import Database, open_database
 from ragkit.store.postgres import PostgresStore
 from ragkit.store.session import open_session
-from ragkit.store.sharing import Change, Shares
 from ragkit.store.vectors import Table, find_table, nearest
 from ragkit.store.vectors.packed import packed_query, register
 from ragkit.store.vectors.plan import Plan

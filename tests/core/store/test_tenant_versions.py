@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from ragkit.errors import NotFoundError
-from ragkit.retrieve.words.lexical import search_words
-from ragkit.store.history import History
+from ragkit.retrieve.words.search import search_words
+from ragkit.store.documents.history import History
 from ragkit.store.open import open_database
 from tests.core.store.conftest import Tenanted
 from tests.core.store.test_postgres import SPACE, document, unit

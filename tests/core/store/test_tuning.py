@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from ragkit.store.tuning import (
+from ragkit.store.server.tuning import (
     MB,
     Machine,
     build_settings,

@@ -22,13 +22,14 @@ from psycopg import sql
 from psycopg.types.json import Jsonb
 
 from ragkit.errors import MigrationError
-from ragkit.store import segments, tenancy
-from ragkit.store.backup import back_up, restore
-from ragkit.store.connect import connect
-from ragkit.store.migrate import is_current, migrate
+from ragkit.store.admin.backup import back_up, restore
+from ragkit.store.connection import roles
+from ragkit.store.connection.connect import connect
+from ragkit.store.connection.migrate import is_current, migrate
 from ragkit.store.open import prepare_database
-from ragkit.store.programs import find_programs
+from ragkit.store.server.programs import find_programs
 from ragkit.store.vectors import ensure_space
+from ragkit.store.words import segments
 from ragkit.text.analyse import ANALYSER
 from ragkit.text.terms import Terms
 from ragkit.types import EmbeddingSpace
@@ -115,8 +116,8 @@ def test_a_prerelease_database_with_tenants_is_used_without_another_command(
     """The upgrade secures what it makes and grants its use."""
     with prerelease(database_url) as made, connect(made.owner_url) as owner:
         with monkeypatch.context() as patch:
-            patch.setattr(tenancy, "VIEWS", ())
-            tenancy.prepare(owner, made.role, enforce=True)
+            patch.setattr(roles, "VIEWS", ())
+            roles.prepare(owner, made.role, enforce=True)
         assert migrate(owner) == ["upgrade_from_prerelease.sql"]
         assert is_current(owner)
         assert differences(schema(made), fresh) == {}

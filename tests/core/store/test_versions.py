@@ -15,14 +15,14 @@ from psycopg import Connection
 from psycopg_pool import ConnectionPool
 
 from ragkit.errors import NotFoundError, UsageError
-from ragkit.filters import parse
-from ragkit.retrieve.words.lexical import search_words
-from ragkit.store import inspect
-from ragkit.store.browse import Browser
-from ragkit.store.history import History
+from ragkit.filters.tree import parse
+from ragkit.retrieve.words.search import search_words
+from ragkit.store.admin import inspect
+from ragkit.store.documents.browse import Browser
+from ragkit.store.documents.history import History
+from ragkit.store.documents.sharing import Change, Shares
 from ragkit.store.postgres import PostgresStore
 from ragkit.store.session import open_session
-from ragkit.store.sharing import Change, Shares
 from ragkit.store.vectors import Layout
 from ragkit.types import Chunk, EmbeddingSpace, NewDocument
 

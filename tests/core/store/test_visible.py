@@ -14,9 +14,9 @@ from psycopg.sql import SQL, Identifier
 from psycopg_pool import ConnectionPool
 
 import ragkit
+from ragkit.store.documents.sharing import Change, Shares
 from ragkit.store.postgres import PostgresStore
 from ragkit.store.session import open_session
-from ragkit.store.sharing import Change, Shares
 from tests.core.store.test_postgres import SPACE, document, random_vectors
 
 Pool = ConnectionPool[Connection[tuple[object, ...]]]

@@ -9,9 +9,9 @@ from typing import Any
 from psycopg import Connection
 from psycopg_pool import ConnectionPool
 
-from ragkit.store.jobs import Job
+from ragkit.store.jobs.jobs import Job
+from ragkit.store.jobs.queue import QueueWorker, Waiting, queue_worker, waiting
 from ragkit.store.postgres import PostgresStore
-from ragkit.store.queue import QueueWorker, Waiting, queue_worker, waiting
 
 Pool = ConnectionPool[Connection[Any]]
 

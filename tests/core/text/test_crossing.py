@@ -3,7 +3,7 @@
 import pytest
 
 from ragkit.embed.models import model_card
-from ragkit.text.crossing import Asked, crossing_note, languages_of
+from ragkit.text.other_language import Asked, crossing_note, languages_of
 
 ENGLISH = [
     "How many days of paid holiday does an employee have?",

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
+from ragkit.cli.render import answer_json, hit_json
 from ragkit.errors import UsageError
-from ragkit.render import answer_json, hit_json
 from ragkit.types import Answer, Citation, Hit
 from ragkit_eval.answers import CitationProblem, citation_recall, citation_validity
 

@@ -11,8 +11,8 @@ from collections import Counter
 
 import pytest
 
-from ragkit.answer.reading import parse_answer
-from ragkit.answer.support import has_content
+from ragkit.answer.check.parsed_answer import parse_answer
+from ragkit.answer.check.support import has_content
 from ragkit.text.analyse import analyse
 from ragkit_eval.answers import groundedness
 from tests.places import DATA

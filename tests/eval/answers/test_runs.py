@@ -21,7 +21,7 @@ from ragkit_eval.answers import (
     tokens_and_cost,
 )
 from ragkit_eval.endpoint.failures import of_connection, of_status
-from ragkit_eval.record import Record
+from ragkit_eval.run.record import Record
 
 
 def near(value: float) -> Any:

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from ragkit_eval.record import read_run
 from ragkit_eval.report import html
 from ragkit_eval.report.report import compared
+from ragkit_eval.run.record import read_run
 from tests.eval.report import runs
 from tests.eval.report.test_page import hostile
 

@@ -4,7 +4,7 @@ import asyncio
 from typing import Any
 
 from ragkit_eval.endpoint import Endpoint
-from ragkit_eval.item import Item, Response, Task
+from ragkit_eval.run.item import Item, Response, Task
 from tests.eval.run.fake import FakeTask
 
 ITEM = Item("1", "Two and two?\nAnswer:", ("B",), labels=tuple("ABCD"))

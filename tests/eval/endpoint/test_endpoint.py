@@ -12,7 +12,7 @@ from ragkit.errors import ModelServerError, NotFoundError, SettingsError, UsageE
 from ragkit.types import Usage
 from ragkit_eval.endpoint import Endpoint, ServerGoneError
 from ragkit_eval.endpoint.failures import RejectedError
-from ragkit_eval.item import Item, Response, Task
+from ragkit_eval.run.item import Item, Response, Task
 from tests.eval.endpoint.asking import ITEM, ask
 from tests.eval.endpoint.scripted import (
     Asked,

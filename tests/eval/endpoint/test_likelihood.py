@@ -6,7 +6,7 @@ import pytest
 
 from ragkit.errors import ModelServerError, UsageError
 from ragkit.types import Usage
-from ragkit_eval.item import Item, Likelihood
+from ragkit_eval.run.item import Item, Likelihood
 from tests.eval.endpoint.asking import ask
 from tests.eval.endpoint.scripted import Asked, Reply, ScriptedServer, completion, error
 from tests.eval.run.fake import FakeTask

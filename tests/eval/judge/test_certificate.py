@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from ragkit.errors import UsageError
-from ragkit.settings import Settings
+from ragkit.settings.settings import Settings
 from ragkit_eval.judge import open_judge
 from ragkit_eval.judge.agreement import Agreement, agreement
 from ragkit_eval.judge.certificate import (

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from ragkit.settings import Settings
+from ragkit.settings.settings import Settings
 from ragkit_eval.judge import Verdict, open_judge
 from ragkit_eval.judge.labelled import read_labelled_answers
 from ragkit_eval.sets import read_set

@@ -9,9 +9,8 @@ from typing import Any
 import pytest
 
 from ragkit.errors import SettingsError, UsageError
-from ragkit.settings import Settings
+from ragkit.settings.settings import Settings
 from ragkit.testing import FakeLanguageModel
-from ragkit_eval.item import Item, Method, Response, Scored
 from ragkit_eval.judge import (
     Judge,
     LanguageModelJudge,
@@ -21,9 +20,10 @@ from ragkit_eval.judge import (
     open_judge,
     with_judge,
 )
-from ragkit_eval.judge.bound import parsed
 from ragkit_eval.judge.judge import Dimension
 from ragkit_eval.judge.prompts import SCHEMA
+from ragkit_eval.judge.schema_reply import parsed
+from ragkit_eval.run.item import Item, Method, Response, Scored
 
 RIGHT = '{"reason": "It says the same.", "score": 2}'
 

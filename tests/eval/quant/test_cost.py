@@ -10,7 +10,7 @@ from ragkit.errors import NotFoundError, UsageError
 from ragkit_eval.quant import cost_text
 from ragkit_eval.quant.cost import costs, merged
 from ragkit_eval.quant.models import FinishedRun, Served, ToServe, parse, with_labels
-from ragkit_eval.record import Run, read_run
+from ragkit_eval.run.record import Run, read_run
 from tests.eval.runs import TASK, records, write_run
 
 

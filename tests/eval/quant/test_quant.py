@@ -7,17 +7,17 @@ import pytest
 from pydantic import SecretStr
 from typer.testing import CliRunner
 
-from ragkit import build
 from ragkit.errors import NotFoundError, RagkitError, UsageError
-from ragkit.settings import Settings
+from ragkit.knowledge import build
+from ragkit.settings.settings import Settings
 from ragkit.store.open import open_database
 from ragkit.testing import CORPUS, fill
-from ragkit_eval.cli import app
+from ragkit.testing.stub_server.server import StubServer, quote_first_source
+from ragkit_eval.cli.main import app
 from ragkit_eval.quant.cost import costs
 from ragkit_eval.quant.models import Served
 from ragkit_eval.quant.run import Manner, Questions, run_models
 from ragkit_eval.sets import LabelledSet, Question
-from ragkit_serve.stub import StubServer, quote_first_source
 from tests.eval.endpoint.scripted import Asked, Reply, ScriptedServer, completion, letters
 from tests.eval.run.fake import FakeTask, items
 from tests.eval.runs import records, write_run

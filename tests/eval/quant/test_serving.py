@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from ragkit.errors import ModelError
-from ragkit.settings import Settings
+from ragkit.settings.settings import Settings
 from ragkit_eval.quant.cost import costs
 from ragkit_eval.quant.models import ToServe, parse
 from ragkit_eval.quant.run import Manner, Questions, run_models

@@ -3,7 +3,7 @@
 import pytest
 
 from ragkit import KnowledgeBase
-from ragkit.answer.extract import ExtractiveGenerator
+from ragkit.answer.write.extract import ExtractiveGenerator
 from ragkit.testing import CORPUS, FakeEmbedder, FakeStore, fill
 
 

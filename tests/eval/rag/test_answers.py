@@ -10,16 +10,16 @@ from pathlib import Path
 import pytest
 
 from ragkit import KnowledgeBase
-from ragkit.answer.llm import ChatGenerator
+from ragkit.answer.write.llm import ChatGenerator
 from ragkit.errors import UsageError
 from ragkit.testing import FakeLanguageModel
-from ragkit_eval.item import Item, Response
 from ragkit_eval.judge import ParseFailure, Verdict, judged_ask, with_judge
 from ragkit_eval.judge.judge import Dimension
 from ragkit_eval.rag import knowledge_ask, locate, model_of, rag_task
-from ragkit_eval.rag.answers import RagTask
-from ragkit_eval.rag.running import run_task
+from ragkit_eval.rag.answer_task import RagTask
 from ragkit_eval.rag.summary import sum_up
+from ragkit_eval.rag.task_run import run_task
+from ragkit_eval.run.item import Item, Response
 from ragkit_eval.sets import LabelledSet, Question
 
 

@@ -10,8 +10,8 @@ from typer.testing import CliRunner
 
 from ragkit.embed.find import default_model
 from ragkit.errors import UsageError
-from ragkit_eval.cli import app
-from ragkit_eval.record import read_run
+from ragkit_eval.cli.main import app
+from ragkit_eval.run.record import read_run
 from tests.commands import Commands
 
 BEE = "Bees make honey. A hive of the valley yields 18 kilograms of honey a year.\n"

@@ -8,11 +8,11 @@ import pytest
 
 from ragkit import KnowledgeBase
 from ragkit.errors import ModelError, UsageError
-from ragkit.retrieve.duplicates import Collapse
+from ragkit.retrieve.steps.duplicates import Collapse
 from ragkit.testing import CORPUS, fill
-from ragkit_eval.item import Item, Response
 from ragkit_eval.rag import locate, retrieval_task, search_ask
 from ragkit_eval.rag.passages import passage_scores
+from ragkit_eval.run.item import Item, Response
 from ragkit_eval.sets import Excerpt, LabelledSet, Question
 
 LABELS: dict[str, Any] = {

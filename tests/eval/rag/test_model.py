@@ -3,9 +3,9 @@
 from pydantic import SecretStr
 
 from ragkit import KnowledgeBase, Settings
-from ragkit.answer.cutoff import Cutoff
-from ragkit.answer.llm import ChatGenerator
-from ragkit.store.calibration import Calibration, Calibrations, space_of
+from ragkit.answer.refuse.cutoff import Cutoff
+from ragkit.answer.write.llm import ChatGenerator
+from ragkit.store.people.calibration import Calibration, Calibrations, space_of
 from ragkit.testing import FakeEmbedder, FakeLanguageModel, FakeStore, fill, new_document
 from ragkit_eval.rag import model_of
 from ragkit_eval.rag.model import corpus, fitted_cutoff

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from ragkit_eval.compare import Comparison
-from ragkit_eval.record import Run, read_run
+from ragkit_eval.compare.compare import Comparison
 from ragkit_eval.report import html
 from ragkit_eval.report.report import compared
+from ragkit_eval.run.record import Run, read_run
 from tests.eval.report import runs
 
 

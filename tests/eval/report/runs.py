@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ragkit_eval.record import Header, Record, Status, TaskHeader, header_line, record_line
+from ragkit_eval.run.record import Header, Record, Status, TaskHeader, header_line, record_line
 
 HOSTILE = (
     "<script>alert(1)</script><img src=x onerror=alert(2)> ![x](http://evil.example/1.png)"

@@ -10,7 +10,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from ragkit.errors import NotFoundError, UsageError
-from ragkit_eval.cli import app
+from ragkit_eval.cli.main import app
 from tests.eval.report import runs
 
 

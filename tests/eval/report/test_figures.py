@@ -9,16 +9,16 @@ import pytest
 
 from ragkit.errors import UsageError
 from ragkit_eval.answers import Prices
-from ragkit_eval.compare import Comparison, compare
-from ragkit_eval.record import Record, Run
+from ragkit_eval.compare.compare import Comparison, compare
 from ragkit_eval.report import numbers
 from ragkit_eval.report.figures import cell
-from ragkit_eval.report.inert import Mark, Segment, inert, line, segments
 from ragkit_eval.report.plots.lines import shares, thin
 from ragkit_eval.report.report import compared, report
 from ragkit_eval.report.risk import risk_curve
+from ragkit_eval.report.safe_text import Mark, Segment, inert, line, segments
 from ragkit_eval.report.speed import speed
 from ragkit_eval.report.svg import Scale, linear, logarithmic, ticks
+from ragkit_eval.run.record import Record, Run
 from ragkit_eval.run.summary import summarise
 from tests.eval.report import runs
 from tests.eval.report.conftest import slim

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from ragkit_eval.record import read_run
+from ragkit_eval.run.record import read_run
 from ragkit_eval.stats import resample
 from tests.commands import run
 from tests.eval.report import runs

@@ -14,10 +14,10 @@ from lxml import etree
 from lxml import html as lxml_html
 
 from ragkit.errors import UsageError
-from ragkit_eval.compare import Comparison
-from ragkit_eval.record import Record, Run
+from ragkit_eval.compare.compare import Comparison
 from ragkit_eval.report import html
 from ragkit_eval.report.report import compared
+from ragkit_eval.run.record import Record, Run
 from ragkit_eval.stats import mean_interval
 from tests.eval.report import runs
 from tests.eval.report.conftest import slim

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ragkit_eval.record import Record, Run
 from ragkit_eval.report.pairs import Pair, choose, pairs
+from ragkit_eval.run.record import Record, Run
 from tests.eval.report import runs
 
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from ragkit_eval.record import Record, Run
 from ragkit_eval.report import csv
+from ragkit_eval.run.record import Record, Run
 from tests.eval.report import runs
 from tests.eval.report.conftest import slim
 

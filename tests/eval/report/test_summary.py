@@ -6,10 +6,10 @@ from pathlib import Path
 
 from markdown_it import MarkdownIt
 
-from ragkit_eval.compare import Comparison
-from ragkit_eval.record import Run
+from ragkit_eval.compare.compare import Comparison
 from ragkit_eval.report import markdown
 from ragkit_eval.report.report import compared
+from ragkit_eval.run.record import Run
 from tests.eval.report import runs
 from tests.eval.report.conftest import slim
 from tests.eval.report.test_page import hostile

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from ragkit_eval.item import Item, Method, Response, Scored
+from ragkit_eval.run.item import Item, Method, Response, Scored
 
 
 def by_top(item: Item, response: Response) -> Scored:

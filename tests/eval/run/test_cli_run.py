@@ -18,12 +18,12 @@ import pytest
 import typer
 
 from ragkit.errors import NotFoundError, UsageError
-from ragkit_eval.cli_run import run
+from ragkit_eval.cli.run import run
 from ragkit_eval.endpoint import ServerGoneError
-from ragkit_eval.item import Item
-from ragkit_eval.record import read_run
 from ragkit_eval.run import evaluate
+from ragkit_eval.run.item import Item
 from ragkit_eval.run.progress import describe_counts, shown_progress
+from ragkit_eval.run.record import read_run
 from ragkit_eval.run.runner import Counts
 from tests import commands
 from tests.eval.endpoint.scripted import (

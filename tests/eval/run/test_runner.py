@@ -14,9 +14,9 @@ import pytest
 
 from ragkit.errors import BusyError, DatabaseError, ModelServerError, RagkitError, UsageError
 from ragkit.types import Usage
-from ragkit_eval.item import Ask, Item, Likelihood, Response, Scored, Task
-from ragkit_eval.record import Header, TaskHeader, read_run
+from ragkit_eval.run.item import Ask, Item, Likelihood, Response, Scored, Task
 from ragkit_eval.run.keys import key_maker
+from ragkit_eval.run.record import Header, TaskHeader, read_run
 from ragkit_eval.run.runfile import RunFile
 from ragkit_eval.run.runner import Counts, run_items
 from tests.eval.run.fake import FakeTask, items

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from ragkit_eval.record import Header, Record, Run, Status, TaskHeader
+from ragkit_eval.run.record import Header, Record, Run, Status, TaskHeader
 from ragkit_eval.run.summary import coverage_line, summarise, summary_json, summary_lines
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from ragkit_eval.record import Record, read_lines
+from ragkit_eval.run.record import Record, read_lines
 from tests.eval.endpoint.scripted import letter_of
 
 SUBJECTS = ("anatomy", "nutrition", "virology")

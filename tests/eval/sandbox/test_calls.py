@@ -10,7 +10,7 @@ import pytest
 from ragkit.errors import ModelError, UsageError
 from ragkit_eval.sandbox import Limits, Outcome, Sandbox
 from ragkit_eval.sandbox import run as module
-from ragkit_eval.sandbox.calls import allowed_calls, filter_for
+from ragkit_eval.sandbox.syscall_filter import allowed_calls, filter_for
 
 LIMITS = Limits(cpu_s=5, wall_s=60.0)
 TESTS = "def check(f):\n    assert f() == 1\n"

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from ragkit.errors import UsageError
-from ragkit_eval.item import Item, Response
+from ragkit_eval.run.item import Item, Response
 from ragkit_eval.tasks.registry import open_task
 from ragkit_eval.tasks.scorers.program import program_of
 from ragkit_eval.tasks.task import DeclaredTask

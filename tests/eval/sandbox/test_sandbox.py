@@ -23,7 +23,7 @@ import pytest
 from ragkit.errors import ModelError, UsageError
 from ragkit_eval.sandbox import Limits, Outcome, Sandbox
 from ragkit_eval.sandbox import run as module
-from ragkit_eval.sandbox.calls import filter_for
+from ragkit_eval.sandbox.syscall_filter import filter_for
 
 LIMITS = Limits(cpu_s=1, wall_s=60.0)
 PYTHON = "/usr/bin/python3"  # root's own may be where nobody else may go

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from ragkit.cli import app
-from ragkit_eval.item import Scored
+from ragkit.cli.main import app
 from ragkit_eval.retrieval import evaluate_run
+from ragkit_eval.run.item import Scored
 from ragkit_eval.selftest import answers, retrieval, selftest, tasks, texts
 from ragkit_eval.selftest.check import agreement
 from ragkit_eval.tasks.scorers.choice import ChoiceScorer

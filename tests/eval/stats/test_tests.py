@@ -7,7 +7,7 @@ import pytest
 
 from ragkit.errors import UsageError
 from ragkit_eval.stats import detectable, holm, mcnemar, permutation
-from ragkit_eval.stats.exact import two_sided
+from ragkit_eval.stats.mcnemar_exact import two_sided
 
 
 @pytest.mark.parametrize(("rarer", "trials"), [(0, 0), (0, 5), (3, 20), (10, 20), (480, 1000)])

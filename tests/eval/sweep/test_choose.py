@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from ragkit.errors import UsageError
-from ragkit_eval.record import Run
+from ragkit_eval.run.record import Run
 from ragkit_eval.sweep import choose_text
 from ragkit_eval.sweep.choose import SweepOutcome, choose
 from ragkit_eval.sweep.grid import Cell
@@ -19,7 +19,7 @@ def outcome(
     tmp_path: Path, scores: Mapping[tuple[str, str], Sequence[float | None]]
 ) -> tuple[SweepOutcome, list[tuple[str, str]]]:
     """Choose among cells of these names, whose scores stand for (cell, half)."""
-    from ragkit_eval.record import read_run
+    from ragkit_eval.run.record import read_run
 
     asked: list[tuple[str, str]] = []
 

@@ -11,15 +11,15 @@ import pytest
 from pydantic import SecretStr
 from typer.testing import CliRunner
 
-from ragkit import build
 from ragkit.errors import SettingsError, UsageError
-from ragkit.settings import Settings
+from ragkit.knowledge import build
+from ragkit.settings.settings import Settings
 from ragkit.store.open import open_database
 from ragkit.testing import CORPUS, fill, new_document
-from ragkit_eval.cli import app
-from ragkit_eval.record import read_run
+from ragkit_eval.cli.main import app
+from ragkit_eval.run.record import read_run
 from ragkit_eval.sets import LabelledSet, Question
-from ragkit_eval.sweep import stored
+from ragkit_eval.sweep import collections
 from ragkit_eval.sweep.grid import Grid, read_grid
 from ragkit_eval.sweep.run import sweep
 from tests.commands import run
@@ -140,7 +140,7 @@ def test_options_that_store_anew_get_collections_of_their_own(
     fresh_database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     programs = InProcess()
-    monkeypatch.setattr(stored, "subprocess", programs)
+    monkeypatch.setattr(collections, "subprocess", programs)
     settings = Settings(database_url=SecretStr(fresh_database), home=tmp_path / "home")
     towns = {
         f"t{n}": f"Town {n} lies in valley {n}. " + f"Its people grow kind {n} of apple. " * 30

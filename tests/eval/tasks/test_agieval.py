@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from ragkit_eval.item import Item, Response
+from ragkit_eval.run.item import Item, Response
 from ragkit_eval.tasks.registry import open_task
 from ragkit_eval.tasks.scorers.choice import LabelSetScorer
 from ragkit_eval.tasks.task import DeclaredTask

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from ragkit_eval.item import Response
+from ragkit_eval.run.item import Response
 from ragkit_eval.tasks.registry import open_task
 
 

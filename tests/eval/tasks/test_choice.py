@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from ragkit_eval.item import Item, Likelihood, Method, Response, Scored
+from ragkit_eval.run.item import Item, Likelihood, Method, Response, Scored
 from ragkit_eval.tasks.scorers.choice import ChoiceScorer, letter_of
 
 LABELS = ("A", "B", "C", "D")

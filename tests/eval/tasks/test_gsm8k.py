@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from ragkit_eval.item import Response
+from ragkit_eval.run.item import Response
 from ragkit_eval.tasks.extract import final_number
 from ragkit_eval.tasks.registry import open_task
 

@@ -3,7 +3,7 @@
 import hashlib
 from pathlib import Path
 
-from ragkit_eval.item import Item
+from ragkit_eval.run.item import Item
 from ragkit_eval.tasks.hashing import data_hash, prompt_hash
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from ragkit_eval.item import Likelihood, Response
+from ragkit_eval.run.item import Likelihood, Response
 from ragkit_eval.tasks.hashing import prompt_hash
 from ragkit_eval.tasks.registry import open_task
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from ragkit_eval.item import Response
+from ragkit_eval.run.item import Response
 from ragkit_eval.tasks.registry import open_task
 from ragkit_eval.tasks.spec import DataSpec, FieldsSpec, PromptSpec, SamplingSpec, Spec
 from tests.commands import run

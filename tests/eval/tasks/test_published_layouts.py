@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
-from ragkit_eval.item import Likelihood, Response
+from ragkit_eval.run.item import Likelihood, Response
 from ragkit_eval.tasks.registry import open_task
 
 Write = Callable[..., Path]

@@ -10,7 +10,7 @@ from types import ModuleType
 import pytest
 
 from ragkit.errors import NotFoundError, UsageError
-from ragkit_eval.item import Item, Response
+from ragkit_eval.run.item import Item, Response
 from ragkit_eval.tasks.registry import open_task
 from ragkit_eval.tasks.task import DeclaredTask
 from tests.eval.tasks.conftest import PLAIN

@@ -10,9 +10,9 @@ import psycopg
 import pytest
 from psycopg import sql
 
-from ragkit.calibrate import read_labelled
+from ragkit.testing.stub_server.server import StubServer
+from ragkit.upkeep.calibrate import read_labelled
 from ragkit_eval.sets import read_set
-from ragkit_serve.stub import StubServer
 from tests.commands import Commands
 
 DOCUMENTS = {

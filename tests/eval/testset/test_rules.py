@@ -13,17 +13,17 @@ from ragkit.text.language import language
 from ragkit.types import NewDocument
 from ragkit_eval.sets import Question, read_set
 from ragkit_eval.testset.absent import Collected
-from ragkit_eval.testset.cells import cell_question
+from ragkit_eval.testset.absent_properties import OF_PEOPLE, OF_THINGS
+from ragkit_eval.testset.absent_terms import CHINESE, ENGLISH, unknown_term_questions
+from ragkit_eval.testset.cell_wording import cell_question
 from ragkit_eval.testset.definitions import definition_questions
 from ragkit_eval.testset.headings import heading_question
 from ragkit_eval.testset.kinds import SHOWS
-from ragkit_eval.testset.made import write
+from ragkit_eval.testset.label import write
 from ragkit_eval.testset.make import TestSet, make
-from ragkit_eval.testset.other_properties import OF_PEOPLE, OF_THINGS
 from ragkit_eval.testset.outline import Section, headings_at
 from ragkit_eval.testset.sources import read_source
 from ragkit_eval.testset.table_questions import table_questions
-from ragkit_eval.testset.unknown_terms import CHINESE, ENGLISH, unknown_term_questions
 
 STAFF = """# Staff directory
 

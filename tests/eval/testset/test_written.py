@@ -8,11 +8,11 @@ import pytest
 from ragkit.errors import ModelServerError
 from ragkit.testing import FakeEmbedder, FakeLanguageModel, FakeStore, fill, new_document, passages
 from ragkit.types import Hit, Message
-from ragkit_eval.judge.bound import ATTEMPTS
+from ragkit_eval.judge.schema_reply import ATTEMPTS
 from ragkit_eval.testset.make import TRIES, TestSet, make
+from ragkit_eval.testset.model_writer import Writer
 from ragkit_eval.testset.prompts import WRITE_SCHEMA
 from ragkit_eval.testset.sources import in_drawn_order, short_names
-from ragkit_eval.testset.written import Writer
 
 LEAVE = (
     "Full-time employees in Galway have 26 days of annual leave.  Public holidays\ncome on top of"

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from ragkit_eval.record import read_run
+from ragkit_eval.run.record import read_run
 from tests.eval.vllm.tiny import make_answering_llama
 from tests.serve.vllm.served import vllm_python
 from tests.serve.vllm.started import FEWER_PROCESSES, ROOT

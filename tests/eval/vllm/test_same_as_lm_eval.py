@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from ragkit_eval.record import Record, read_run
+from ragkit_eval.run.record import Record, read_run
 from tests.commands import run
 from tests.eval.vllm.tiny import make_answering_llama
 from tests.serve.vllm.served import vllm_python

@@ -4,15 +4,20 @@ from collections import Counter
 
 import pytest
 
-from ragkit.ingest_options import IngestOptions
-from ragkit.mask_kinds import PLACEHOLDERS, mask_kinds
+from ragkit.settings.ingest_options import IngestOptions
+from ragkit.settings.mask_kinds import PLACEHOLDERS, mask_kinds
 from ragkit.types import Block, Page, ParsedText
-from ragkit_ingest.clean.kinds.reading import plain
+from ragkit_ingest.clean.description import (
+    Description,
+    mask_description,
+    masked_reason,
+    masked_sources,
+)
+from ragkit_ingest.clean.kinds.plain_text import plain
 from ragkit_ingest.clean.mask import find_private, masked, masked_metadata
-from ragkit_ingest.clean.said import Description, mask_description, masked_reason, masked_sources
-from ragkit_ingest.items import Value
 from ragkit_ingest.parse import ParseOptions, parse_bytes
 from ragkit_ingest.sources import SourceOptions
+from ragkit_ingest.sources.item import Value
 from tests.growth import grows_linearly
 from tests.ingest.clean.mask_cases import MARK, NEGATIVES, PEM, POSITIVES
 

@@ -11,7 +11,7 @@ from PIL import Image
 
 from ragkit.errors import IngestError
 from ragkit_ingest.parse import ParseOptions, ocr, parse_bytes
-from ragkit_ingest.sandbox import ParseLimits, ParserPool
+from ragkit_ingest.parser.pool import ParseLimits, ParserPool
 from tests.ingest.pdfs import SHOW_IMAGE, column, image, pdf, text
 from tests.places import ROOT
 

@@ -10,7 +10,7 @@ import pytest
 
 from ragkit.errors import IngestError
 from ragkit_ingest.parse import CONTAINERS, MEDIA_TYPES, ParseOptions, members_of
-from ragkit_ingest.sandbox import ParserPool
+from ragkit_ingest.parser.pool import ParserPool
 from tests.ingest.poison import MEGABYTE, zipped
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from ragkit.errors import IngestError
 from ragkit_ingest import parse
-from ragkit_ingest.items import Item
+from ragkit_ingest.parser.spool import Part, Spool
 from ragkit_ingest.sources import (
     Listing,
     RecordFields,
@@ -17,9 +17,9 @@ from ragkit_ingest.sources import (
     containers,
     expanded,
     find,
-    taking,
+    items_of_file,
 )
-from ragkit_ingest.spool import Part, Spool
+from ragkit_ingest.sources.item import Item
 from tests.ingest.spooled import spooled
 
 TOO_DEEP = "in more than 2 containers, one in the other: unpack them first"
@@ -30,7 +30,7 @@ Contents = dict[bytes, list[tuple[str, bytes]]]
 def _formats(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever else is read at the time: archives, and mails that have a text besides."""
     media_types = {".md": "text/markdown", ".eml": "message/rfc822", ".json": "application/json"}
-    for module in (parse, containers, taking):
+    for module in (parse, containers, items_of_file):
         monkeypatch.setattr(module, "CONTAINERS", {".zip": "zip", ".eml": "eml"})
         monkeypatch.setattr(module, "MEDIA_TYPES", media_types)
 

@@ -18,7 +18,7 @@ import httpcore
 import pytest
 
 from ragkit.errors import IngestError
-from ragkit.settings import Settings
+from ragkit.settings.settings import Settings
 from ragkit_ingest.parse import parse_bytes
 from ragkit_ingest.sources import SourceOptions, find
 from ragkit_ingest.sources.address import is_public

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from ragkit.errors import IngestError
-from ragkit_ingest.items import Item
 from ragkit_ingest.sources import RecordFields, SourceOptions, find
+from ragkit_ingest.sources.item import Item
 
 FIELDS = RecordFields(("body",), title="head", id="key", metadata=("year", "author.name"))
 RECORDS: list[dict[str, Any]] = [

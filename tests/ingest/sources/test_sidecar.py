@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from ragkit.errors import IngestError
-from ragkit_ingest.items import Item
 from ragkit_ingest.sources import SourceOptions, find
+from ragkit_ingest.sources.item import Item
 
 
 def test_a_sidecar_gives_title_and_typed_metadata_and_wins(tmp_path: Path) -> None:

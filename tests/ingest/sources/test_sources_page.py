@@ -5,7 +5,7 @@ import json
 import re
 from pathlib import Path
 
-from ragkit_ingest.cli import ingest
+from ragkit_ingest.cli.ingest import ingest
 from ragkit_ingest.sources import find
 from ragkit_ingest.sources.remote import _DRIVERS
 from tests.places import ROOT

@@ -5,7 +5,7 @@ import io
 import pytest
 
 from ragkit.errors import IngestError
-from ragkit.settings import Settings
+from ragkit.settings.settings import Settings
 from ragkit_ingest.sources import SourceOptions, find
 
 

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from ragkit.errors import IngestError
-from ragkit_ingest.sandbox import ParserPool
+from ragkit_ingest.parser.pool import ParserPool
+from ragkit_ingest.parser.spool import Part
 from ragkit_ingest.sources import expanded, find
-from ragkit_ingest.spool import Part
 
 
 def test_a_mail_with_an_attachment_in_an_archive_and_a_torn_one(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from ragkit.errors import SettingsError
-from ragkit.ingest_options import LANGCHAIN, SPLITTERS, IngestOptions, check_splitter
+from ragkit.settings.ingest_options import LANGCHAIN, SPLITTERS, IngestOptions, check_splitter
 from ragkit.testing import FakeEmbedder
 from ragkit_ingest.split import TABLE, splitter
 from tests.ingest.split.conformance import TEXTS, check

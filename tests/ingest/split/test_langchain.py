@@ -6,7 +6,7 @@ import pytest
 from langchain_text_splitters import RecursiveCharacterTextSplitter
 
 from ragkit.errors import IngestError, SettingsError
-from ragkit.ingest_options import IngestOptions
+from ragkit.settings.ingest_options import IngestOptions
 from ragkit.testing import FakeEmbedder
 from ragkit.types import ParsedText, Span
 from ragkit_ingest.split import splitter

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from ragkit.contracts import Embedder
-from ragkit.ingest_options import SPLITTERS, IngestOptions
+from ragkit.settings.ingest_options import SPLITTERS, IngestOptions
 from ragkit.types import ParsedText
 from ragkit_ingest.split import splitter
 from tests.ingest.split.conformance import check

@@ -20,19 +20,20 @@ import pytest
 from psycopg import sql
 from pydantic import SecretStr
 
-from ragkit import Settings, keys
+from ragkit import Settings
+from ragkit.access import keys
+from ragkit.access.library import Library
 from ragkit.contracts import Embedder
-from ragkit.embedders import Embedders
-from ragkit.library import Library
+from ragkit.knowledge.embedders import Embedders
 from ragkit.store.open import Database, open_database
 from ragkit.testing.corpus import CORPUS, fill, new_document
+from ragkit.testing.stub_server.script import Script
+from ragkit.testing.stub_server.server import StubServer, quote_first_source
 from ragkit_serve.api.app import create_app
 from ragkit_serve.api.keyring import Keyring
 from ragkit_serve.api.quota import Quota
-from ragkit_serve.services import Services
-from ragkit_serve.stub import StubServer, quote_first_source
-from ragkit_serve.stub_script import Script
-from ragkit_serve.web import DrainingServer
+from ragkit_serve.api.services import Services
+from ragkit_serve.web.web import DrainingServer
 from tests.databases import Databases, address
 
 SECRET = new_document("secret.md", "The vault of the other tenant opens with 4711.", title="Vault")

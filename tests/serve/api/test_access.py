@@ -14,7 +14,7 @@ import pytest
 from fastapi.routing import APIRoute
 from starlette.routing import Mount
 
-from ragkit import keys
+from ragkit.access import keys
 from ragkit.store.open import Database
 from ragkit_serve.api.access import Need, Public
 from ragkit_serve.api.gate import PUBLIC_PATHS

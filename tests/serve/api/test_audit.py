@@ -9,7 +9,7 @@ from typing import Any
 import httpx
 import pytest
 
-from ragkit.logs import JsonLines
+from ragkit.system.logs import JsonLines
 from tests.serve.api.conftest import Live, Scripted, Serve
 from tests.serve.api.test_load import until
 from tests.serve.api.test_model_failures import CHAT, QUESTION, WAYS

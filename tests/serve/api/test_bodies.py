@@ -14,7 +14,7 @@ from fastapi.routing import APIRoute
 from starlette.exceptions import HTTPException
 from starlette.types import Message, Receive, Scope, Send
 
-from ragkit.library import Caller
+from ragkit.access.library import Caller
 from ragkit_serve.api import bodies
 from ragkit_serve.api.access import CALLER
 from ragkit_serve.api.bodies import MAX_JSON_BYTES, MAX_PUBLIC_BYTES, UPLOADS, BodyLimits

@@ -12,11 +12,11 @@ from langchain_openai import ChatOpenAI
 from pydantic import SecretStr
 
 from ragkit import Settings
+from ragkit.access.library import Library
 from ragkit.contracts import Embedder
-from ragkit.library import Library
 from ragkit.store.open import open_database
-from ragkit_serve.stub import Fault, Reply, StubServer
-from ragkit_serve.web import load_or_log
+from ragkit.testing.stub_server.server import Fault, Reply, StubServer
+from ragkit_serve.web.web import load_or_log
 from tests.databases import Databases
 from tests.serve.api.conftest import Scripted, Serve
 

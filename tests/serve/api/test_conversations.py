@@ -10,8 +10,8 @@ from uuid import UUID, uuid4
 import httpx
 import pytest
 
-from ragkit.store.conversations import Conversations, StoredTurn
 from ragkit.store.open import Database
+from ragkit.store.people.conversations import Conversations, StoredTurn
 from ragkit.types import Citation, Claim
 from tests.serve.api.conftest import Serve
 

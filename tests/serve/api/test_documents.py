@@ -10,14 +10,14 @@ import numpy as np
 import pytest
 from starlette.testclient import TestClient
 
-from ragkit import keys
-from ragkit.library import Library
-from ragkit.settings import Settings
+from ragkit.access import keys
+from ragkit.access.library import Library
+from ragkit.settings.settings import Settings
+from ragkit.store.jobs.upload_bytes import Sources
 from ragkit.store.open import Database, open_database
-from ragkit.store.sources import Sources
 from ragkit.types import Chunk, Document, EmbeddingSpace, NewDocument, Page
 from ragkit_serve.api.app import create_app
-from ragkit_serve.services import Services
+from ragkit_serve.api.services import Services
 from tests.core.store.uploads import first_upload, source_of
 
 SPACE = EmbeddingSpace("m", "1", 2)

@@ -9,10 +9,10 @@ from typing import Any
 import httpx
 import pytest
 
-from ragkit.store.kept import KeptAnswers
 from ragkit.store.open import Database
+from ragkit.store.people.kept_answers import KeptAnswers
+from ragkit.testing.stub_server.server import quote_first_source
 from ragkit.types import Answer, Citation
-from ragkit_serve.stub import quote_first_source
 from tests.serve.api.conftest import Scripted, Serve
 
 ANSWER = Answer("28 days [1].", False, "", (Citation(1, 7, "h.md", "H", 2, 10, 20, "28 days"),))

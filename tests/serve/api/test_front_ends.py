@@ -13,9 +13,9 @@ import httpx
 import openai
 import pytest
 
+from ragkit.testing.stub_server.server import Fault, StubServer
 from ragkit_serve.api.chat_request import Message
 from ragkit_serve.api.front_ends import read_task
-from ragkit_serve.stub import Fault, StubServer
 from tests.serve.api.conftest import Live, Scripted, Serve
 from tests.serve.api.test_chat import check_grammar, client, streamed
 

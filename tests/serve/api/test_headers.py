@@ -11,8 +11,8 @@ from typing import Any
 import httpx
 import pytest
 
-from ragkit.logs import JsonLines, PlainLines
-from ragkit_serve.ui.csp import NOTHING
+from ragkit.system.logs import JsonLines, PlainLines
+from ragkit_serve.page.csp import NOTHING
 from tests.serve.api.conftest import Live, Scripted, Serve
 from tests.serve.api.test_access import raw
 from tests.serve.api.test_bodies import addresses

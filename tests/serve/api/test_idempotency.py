@@ -15,7 +15,7 @@ import psycopg
 import pytest
 
 from ragkit.errors import DatabaseError
-from ragkit.store.sources import Sources
+from ragkit.store.jobs.upload_bytes import Sources
 from tests.serve.api.conftest import Serve, Site
 from tests.serve.test_supervise import program
 

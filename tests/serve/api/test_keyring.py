@@ -12,8 +12,9 @@ import pytest
 from anyio import CapacityLimiter
 from limits import RateLimitItemPerMinute
 
-from ragkit import Settings, keys, logins
-from ragkit.keys import Access
+from ragkit import Settings
+from ragkit.access import keys, logins
+from ragkit.access.keys import Access
 from ragkit.store.open import Database
 from ragkit_serve.api.gate import COOKIE
 from ragkit_serve.api.keyring import Keyring

@@ -18,7 +18,7 @@ import psycopg
 import pytest
 from psycopg import sql
 
-from ragkit_serve.stub import Fault, Reply, StubServer
+from ragkit.testing.stub_server.server import Fault, Reply, StubServer
 from tests.serve.api.conftest import Live, Serve, Site
 
 QUESTION = "How many days of paid holiday does an employee have?"
@@ -173,7 +173,7 @@ def _tasks(live: Live) -> int:
 
 
 def test_a_slow_reader_is_let_go(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ragkit_serve.api.sending.SLOWEST_READ_S", 0.5)
+    monkeypatch.setattr("ragkit_serve.api.event_stream.SLOWEST_READ_S", 0.5)
     with StubServer(lambda messages: Reply("x" * 4000 + " ", delay_s=0)) as stub:
         stub.script = lambda messages: Reply(("x" * 200 + " ") * 20_000)
         with serve(llm_url=stub.url, llm_model="stub") as live:
@@ -394,7 +394,7 @@ class _one_byte_at_a_time:
 def test_a_request_that_never_ends_is_hung_up_on(
     serve: Serve, monkeypatch: pytest.MonkeyPatch, sent: bytes
 ) -> None:
-    monkeypatch.setattr("ragkit_serve.connections.LONGEST_HEAD_S", 0.3)
+    monkeypatch.setattr("ragkit_serve.web.connections.LONGEST_HEAD_S", 0.3)
     with serve() as live:
         address = httpx.URL(live.url)
         with socket.create_connection((address.host, address.port or 80), 10) as conn:

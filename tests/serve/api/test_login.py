@@ -19,9 +19,9 @@ from joserfc.jwk import KeySet, RSAKey
 from limits import RateLimitItemPerMinute
 from psycopg import sql
 
-from ragkit import logins
-from ragkit.store.logins import Begun
+from ragkit.access import logins
 from ragkit.store.open import Database
+from ragkit.store.people.logins import Begun
 from ragkit_serve.api.login import MAX_SIGN_ONS, SIGN_ON_COOKIE
 from tests.serve.api.conftest import Serve, Site
 

@@ -9,7 +9,7 @@ from typing import Any
 import httpx
 import pytest
 
-from ragkit_serve.stub import Fault
+from ragkit.testing.stub_server.server import Fault
 from tests.serve.api.conftest import Live, Scripted, Serve
 
 QUESTION = "How many days of paid holiday does an employee have?"

@@ -14,8 +14,8 @@ from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
-from ragkit.logs import JsonLines, PlainLines
-from ragkit_serve.stub import Fault, Reply, StubServer
+from ragkit.system.logs import JsonLines, PlainLines
+from ragkit.testing.stub_server.server import Fault, Reply, StubServer
 from tests.serve.api.conftest import Scripted, Serve
 
 CANARY = "wombat-canary"

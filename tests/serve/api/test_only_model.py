@@ -7,7 +7,7 @@ from typing import Any
 import openai
 import pytest
 
-from ragkit_serve.stub import StubServer
+from ragkit.testing.stub_server.server import StubServer
 from tests.serve.api.conftest import Serve
 from tests.serve.api.test_chat import ASKED, client
 

@@ -10,9 +10,9 @@ from openai.types.chat import ChatCompletion, ChatCompletionChunk
 from openai.types.chat.chat_completion_message import Annotation
 
 from ragkit.contracts import Embedder
+from ragkit.testing.stub_server.frames import prompt_pieces
 from ragkit.types import Answer, Citation
 from ragkit_serve.api.annotations import url_citations
-from ragkit_serve.stub_frames import prompt_pieces
 from tests.serve.api.conftest import Live, Scripted, Serve
 from tests.serve.api.test_chat import ASKED, client, streamed
 
@@ -157,7 +157,7 @@ def test_a_models_usage_is_the_sum_of_its_calls(serve: Serve, scripted: Scripted
 def test_a_model_server_that_tells_no_usage_is_counted_for(
     serve: Serve, scripted: Scripted, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("ragkit_serve.stub_frames._usage", lambda *of: None)
+    monkeypatch.setattr("ragkit.testing.stub_server.frames._usage", lambda *of: None)
     stub = scripted(lambda messages: "28 days [1].")
     with serve(llm_url=stub.url, llm_model="stub") as live:
         answer = client(live.base).chat.completions.create(model="ragkit", messages=ASKED)

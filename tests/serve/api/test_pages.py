@@ -12,17 +12,18 @@ import pytest
 from pydantic import SecretStr
 from starlette.testclient import TestClient
 
-from ragkit import Settings, keys
-from ragkit.content_hash import content_hash
-from ragkit.library import Library
+from ragkit import Settings
+from ragkit.access import keys
+from ragkit.access.library import Library
+from ragkit.documents.content_hash import content_hash
+from ragkit.store.documents.sharing import Change, Shares
+from ragkit.store.jobs.originals import PDF
 from ragkit.store.open import Database, open_database
-from ragkit.store.originals import PDF
-from ragkit.store.sharing import Change, Shares
 from ragkit.testing import FakeEmbedder
 from ragkit.types import Chunk, Document, NewDocument, Page
 from ragkit_serve.api.app import create_app
+from ragkit_serve.api.services import Services
 from ragkit_serve.original.renderer import PageLimits, PageRenderer
-from ragkit_serve.services import Services
 from tests.ingest.pdfs import column, pdf
 
 LINES: Final = ("Leave is 28 days a year.", "Unused days lapse in March.")

@@ -13,10 +13,10 @@ import httpx
 import pytest
 
 from ragkit.embed.local import _Loaded
-from ragkit.store.acting import _acting
-from ragkit.store.browse import Browser
+from ragkit.store.connection.identity import _acting
+from ragkit.store.documents.browse import Browser
+from ragkit.testing.stub_server.server import Reply, StubServer
 from ragkit_serve.api.app import GROUPS
-from ragkit_serve.stub import Reply, StubServer
 from tests.serve.api.conftest import Live, Scripted, Serve
 from tests.serve.api.test_load import until
 

@@ -18,7 +18,7 @@ import pytest
 from pydantic import SecretStr
 
 from ragkit import Settings
-from ragkit_ingest.worker import work
+from ragkit_ingest.worker.worker import work
 from tests.serve.api.conftest import Live, Serve, Site
 
 PLANTED: Final = "planted 5f0e2c words of the server's own"

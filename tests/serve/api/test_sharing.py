@@ -13,19 +13,20 @@ from fastapi.routing import APIRoute
 from pydantic import SecretStr
 from starlette.testclient import TestClient
 
-from ragkit import Settings, keys
+from ragkit import Settings
+from ragkit.access import keys
+from ragkit.access.library import Caller, Library
 from ragkit.contracts import Embedder
-from ragkit.library import Caller, Library
+from ragkit.store.documents.sharing import Change, Shares, Sharing
+from ragkit.store.jobs.upload_bytes import Sources, Upload
 from ragkit.store.open import Database, open_database
-from ragkit.store.sharing import Change, Shares, Sharing
-from ragkit.store.sources import Sources, Upload
 from ragkit.testing.corpus import fill, new_document
 from ragkit.types import Chunk, Citation, NewDocument
 from ragkit_serve.api.app import create_app
 from ragkit_serve.api.oidc import _groups
-from ragkit_serve.services import Services
-from ragkit_serve.ui.source import source_html
-from ragkit_serve.ui.words import WORDS
+from ragkit_serve.api.services import Services
+from ragkit_serve.page.source import source_html
+from ragkit_serve.page.words import WORDS
 from tests.core.store.uploads import first_upload, source_of
 from tests.databases import Databases
 from tests.serve.api.test_access import routes_of

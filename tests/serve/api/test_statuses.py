@@ -17,8 +17,8 @@ import psycopg
 import pytest
 from psycopg_pool import ConnectionPool
 
+from ragkit.testing.stub_server.server import Fault
 from ragkit_serve.api.errors import RESPONSES
-from ragkit_serve.stub import Fault
 from tests.serve.api.conftest import Live, Scripted, Serve
 
 GUIDE: Final = Path(__file__).parents[3] / "docs" / "howto" / "api.md"

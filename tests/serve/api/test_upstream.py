@@ -8,9 +8,9 @@ import random
 
 import pytest
 
-from ragkit.settings import Settings
+from ragkit.settings.settings import Settings
+from ragkit.testing.stub_server.server import Reply, StubServer
 from ragkit_serve.api.upstream import Upstream, Whole
-from ragkit_serve.stub import Reply, StubServer
 
 CLIENTS = 8
 REQUESTS = 150  # of each client

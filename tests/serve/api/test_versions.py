@@ -11,14 +11,15 @@ import pytest
 from pydantic import SecretStr
 from starlette.testclient import TestClient
 
-from ragkit import Settings, keys
+from ragkit import Settings
+from ragkit.access import keys
+from ragkit.access.library import Library
 from ragkit.contracts import Embedder
-from ragkit.library import Library
+from ragkit.store.documents.sharing import Change, Shares
 from ragkit.store.open import Database, open_database
-from ragkit.store.sharing import Change, Shares
 from ragkit.testing.corpus import fill, new_document
 from ragkit_serve.api.app import create_app
-from ragkit_serve.services import Services
+from ragkit_serve.api.services import Services
 from tests.databases import Databases
 
 OLD: Final = "The lease ends in March."

@@ -28,15 +28,15 @@ from psycopg import sql
 from pydantic import SecretStr
 
 from ragkit import Settings
-from ragkit.library import Caller, Library
+from ragkit.access.library import Caller, Library
+from ragkit.store.jobs.upload_bytes import Sources, Upload
+from ragkit.store.jobs.uploads import UploadJobs
 from ragkit.store.open import Database, open_database
-from ragkit.store.sources import Sources, Upload
-from ragkit.store.uploads import UploadJobs
+from ragkit.testing.stub_server.server import Fault, Reply, quote_first_source
 from ragkit_serve import StubServer
 from ragkit_serve.api.app import create_app
-from ragkit_serve.services import Services
-from ragkit_serve.stub import Fault, Reply, quote_first_source
-from ragkit_serve.web import DrainingServer
+from ragkit_serve.api.services import Services
+from ragkit_serve.web.web import DrainingServer
 from tests.databases import Databases
 
 HANDBOOK = Path(__file__).resolve().parents[3] / "examples" / "handbook"

@@ -23,9 +23,9 @@ from typing import Any, Final
 
 import pytest
 
-from ragkit.answer.prompt import REFUSAL
-from ragkit_serve.services import Services
-from ragkit_serve.ui.words import WORDS, Language
+from ragkit.prompts.messages import REFUSAL
+from ragkit_serve.api.services import Services
+from ragkit_serve.page.words import WORDS, Language
 from tests.serve.browser.conftest import (
     HANDBOOK,
     PHONE,

@@ -9,8 +9,8 @@ import pytest
 
 from ragkit.testing import FakeEmbedder
 from ragkit.testing.corpus import fill, new_document
-from ragkit_serve.ui import routes
-from ragkit_serve.ui.words import WORDS
+from ragkit_serve.page import routes
+from ragkit_serve.page.words import WORDS
 from tests.serve.browser.conftest import PHONE, ready
 from tests.serve.browser.test_page import no_sideways, shows, state_of, tab, until
 

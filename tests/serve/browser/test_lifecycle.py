@@ -13,15 +13,16 @@ import pytest
 from psycopg import sql
 from pydantic import SecretStr
 
-from ragkit import Settings, keys
+from ragkit import Settings
+from ragkit.access import keys
+from ragkit.access.library import Library
 from ragkit.contracts import Embedder
-from ragkit.library import Library
 from ragkit.store.open import Database, open_database
 from ragkit.testing.corpus import CORPUS, fill
+from ragkit.testing.stub_server.server import Fault, Reply
 from ragkit_serve import StubServer
-from ragkit_serve.services import Services
-from ragkit_serve.stub import Fault, Reply
-from ragkit_serve.ui.words import WORDS
+from ragkit_serve.api.services import Services
+from ragkit_serve.page.words import WORDS
 from tests.serve.browser.conftest import ready, serving, started
 from tests.serve.browser.test_page import answered, ask, shows, state_of, tab, until
 from tests.serve.test_supervise import program

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from ragkit.library import Library
+from ragkit.access.library import Library
 from ragkit.model import choice
 from ragkit.store.open import Database
 from ragkit_serve import StubServer
-from ragkit_serve.services import Services
-from ragkit_serve.ui.words import WORDS
+from ragkit_serve.api.services import Services
+from ragkit_serve.page.words import WORDS
 from tests.serve.browser.conftest import PHONE, Site, ready, serving
 from tests.serve.browser.test_page import answered, ask, no_sideways, shows, until
 

@@ -8,8 +8,8 @@ from typing import Any, Final
 import pypdfium2
 import pytest
 
-from ragkit_serve.stub import Reply
-from ragkit_serve.ui.words import WORDS
+from ragkit.testing.stub_server.server import Reply
+from ragkit_serve.page.words import WORDS
 from tests.serve.browser.conftest import HANDBOOK
 from tests.serve.browser.test_page import answered, ask, no_sideways, until
 

@@ -12,13 +12,13 @@ from uuid import uuid4
 
 import pytest
 
-from ragkit import keys
-from ragkit.answer.prompt import REFUSAL
-from ragkit.store.conversations import StoredTurn
+from ragkit.access import keys
+from ragkit.prompts.messages import REFUSAL
+from ragkit.store.people.conversations import StoredTurn
+from ragkit.testing.stub_server.server import Fault, Reply
 from ragkit.types import Claim
-from ragkit_serve.services import Services
-from ragkit_serve.stub import Fault, Reply
-from ragkit_serve.ui.words import WORDS
+from ragkit_serve.api.services import Services
+from ragkit_serve.page.words import WORDS
 from tests.serve.browser.conftest import ready, started
 
 pytestmark = pytest.mark.browser

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from ragkit_serve.ui.words import WORDS
+from ragkit_serve.page.words import WORDS
 from tests.serve.browser.test_page import answered, ask, tab
 
 pytestmark = pytest.mark.browser

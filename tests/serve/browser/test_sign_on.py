@@ -10,12 +10,12 @@ import pytest
 from pydantic import SecretStr
 
 from ragkit import Settings
+from ragkit.access.library import Library
 from ragkit.contracts import Embedder
-from ragkit.library import Library
 from ragkit.store.open import open_database
 from ragkit.testing.corpus import CORPUS, fill
-from ragkit_serve.services import Services
-from ragkit_serve.stub import StubServer
+from ragkit.testing.stub_server.server import StubServer
+from ragkit_serve.api.services import Services
 from tests.serve.api.test_login import Provider, provider, settings
 from tests.serve.browser.conftest import ready, serving
 from tests.serve.browser.test_page import answered, ask, shows, tab

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from ragkit import keys
-from ragkit_serve.services import Services
-from ragkit_serve.ui.words import WORDS
+from ragkit.access import keys
+from ragkit_serve.api.services import Services
+from ragkit_serve.page.words import WORDS
 from tests.serve.browser.conftest import PHONE, age_conversations, ready, serving
 from tests.serve.browser.test_page import DROP, answered, ask, no_sideways, shows, until
 
@@ -193,7 +193,7 @@ def hold_talks(site: Any, titles: list[str], days: list[int]) -> None:
     """Keep a conversation for each title, so many days old."""
     from uuid import uuid4
 
-    from ragkit.store.conversations import StoredTurn
+    from ragkit.store.people.conversations import StoredTurn
 
     mine = site.services.library.conversations(site.caller())
     for title in titles:

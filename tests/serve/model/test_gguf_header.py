@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from ragkit.errors import ModelError
-from ragkit_serve.model.gguf_header import GgufHeader, read_gguf
+from ragkit_models.gguf_header import GgufHeader, read_gguf
 
 U16, U32, BOOL, STRING, ARRAY, U64 = 2, 4, 7, 8, 9, 10
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from ragkit.errors import ModelError, UsageError
-from ragkit_serve.model.llamacpp import (
+from ragkit_models.llamacpp import (
     LlamacppCommand,
     check_gguf,
     find_llamacpp,

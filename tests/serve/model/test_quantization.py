@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from ragkit.errors import ModelError, UsageError
-from ragkit_serve.model.checkpoint import Checkpoint, parse_checkpoint, read_checkpoint
-from ragkit_serve.model.offered import Offered, ask_offered, read_offered
-from ragkit_serve.model.quantization import Method, choose_quantization, require_quantization
+from ragkit_models.checkpoint import Checkpoint, parse_checkpoint, read_checkpoint
+from ragkit_models.quantization import Method, choose_quantization, require_quantization
+from ragkit_models.vllm_methods import Offered, ask_offered, read_offered
 
 # What vLLM 0.32 has in QUANTIZATION_METHODS, as far as it matters here.
 CORE = frozenset(

@@ -5,7 +5,13 @@ from __future__ import annotations
 import pytest
 
 from ragkit.types import Span
-from ragkit_serve.original.letters import MAX_QUOTE_LETTERS, Quote, find_quotes, letters, quote_of
+from ragkit_serve.original.quote_matching import (
+    MAX_QUOTE_LETTERS,
+    Quote,
+    find_quotes,
+    letters,
+    quote_of,
+)
 
 
 def marked(page: str, quoted: str, before: int = 0) -> list[str]:

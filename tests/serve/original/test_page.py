@@ -10,9 +10,9 @@ from typing import Final
 import pypdfium2
 import pytest
 
-from ragkit_serve.original.letters import Quote, letters
 from ragkit_serve.original.page import LONG_SIDE, MAX_MARKS, Box, draw, marks
 from ragkit_serve.original.png import png
+from ragkit_serve.original.quote_matching import Quote, letters
 from ragkit_serve.original.worker import answer
 from tests.ingest.pdfs import COURIER, column, grid, text
 from tests.serve.original.pages import CHINESE, chinese, locked, one_page

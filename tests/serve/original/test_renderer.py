@@ -12,7 +12,7 @@ import pytest
 
 from ragkit.errors import NotFoundError
 from ragkit_serve.api.errors import ApiError
-from ragkit_serve.original.letters import Quote
+from ragkit_serve.original.quote_matching import Quote
 from ragkit_serve.original.renderer import PageLimits, PageRenderer
 from tests.ingest.hostile_pdfs import PDFS
 from tests.ingest.pdfs import text

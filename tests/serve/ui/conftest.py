@@ -10,12 +10,12 @@ from fastapi import FastAPI
 from pydantic import SecretStr
 
 from ragkit import Settings
+from ragkit.access.library import Caller, Library
 from ragkit.contracts import Embedder
-from ragkit.library import Caller, Library
 from ragkit.store.open import Database, open_database
 from ragkit.testing.corpus import CORPUS, fill, new_document
 from ragkit_serve.api.app import create_app
-from ragkit_serve.services import Services
+from ragkit_serve.api.services import Services
 from tests.databases import Databases
 
 MANUAL = new_document("manual.md", "The pump runs at 900 revolutions a minute.", title="Pump")

@@ -9,12 +9,13 @@ from typing import Any
 import httpx
 import pytest
 
-from ragkit import Settings, keys
-from ragkit.library import Caller, Library
+from ragkit import Settings
+from ragkit.access import keys
+from ragkit.access.library import Caller, Library
 from ragkit_serve import StubServer
 from ragkit_serve.api.app import create_app
-from ragkit_serve.services import Services
-from ragkit_serve.ui.words import WORDS
+from ragkit_serve.api.services import Services
+from ragkit_serve.page.words import WORDS
 from tests.serve.api.conftest import Live, running
 
 HOLIDAY = "How many days of paid holiday are there?"

@@ -14,13 +14,13 @@ from typing import Any, Final
 import pytest
 from starlette.testclient import TestClient
 
-from ragkit import keys
-from ragkit.library import Caller
-from ragkit.store.conversations import StoredTurn
+from ragkit.access import keys
+from ragkit.access.library import Caller
+from ragkit.store.people.conversations import StoredTurn
 from ragkit.types import Citation
 from ragkit_serve.api.app import create_app
-from ragkit_serve.services import Services
-from ragkit_serve.ui import routes
+from ragkit_serve.api.services import Services
+from ragkit_serve.page import routes
 
 NOBODY: Final = uuid.UUID(int=7)  # the same in every process that collects tests
 FILE: Final = {"file": ("a.md", b"# A\n\nText.")}

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ragkit.types import Claim, Support
-from ragkit_serve.ui.markdown import plain, to_html
-from ragkit_serve.ui.words import WORDS
+from ragkit_serve.page.markdown import plain, to_html
+from ragkit_serve.page.words import WORDS
 
 EN = WORDS["en"]
 TAGS = {

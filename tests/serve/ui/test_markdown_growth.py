@@ -3,7 +3,7 @@
 import pytest
 
 from ragkit.types import Claim
-from ragkit_serve.ui.markdown import plain, to_html
+from ragkit_serve.page.markdown import plain, to_html
 from tests.adversarial import UNITS, slow_text
 from tests.serve.ui.test_markdown import EN
 

@@ -7,14 +7,14 @@ from pathlib import Path
 import pytest
 from starlette.testclient import TestClient
 
-from ragkit.content_hash import content_hash
-from ragkit.library import Caller
-from ragkit.store.originals import PDF, Originals
+from ragkit.access.library import Caller
+from ragkit.documents.content_hash import content_hash
+from ragkit.store.jobs.originals import PDF, Originals
 from ragkit.testing import FakeEmbedder
 from ragkit.types import Chunk, Citation, NewDocument, Page
-from ragkit_serve.services import Services
-from ragkit_serve.ui.source import source_html
-from ragkit_serve.ui.words import WORDS
+from ragkit_serve.api.services import Services
+from ragkit_serve.page.source import source_html
+from ragkit_serve.page.words import WORDS
 from tests.ingest.pdfs import column, pdf
 
 TEXT = "Leave is 28 days a year. Unused days lapse in March."

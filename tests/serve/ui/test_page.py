@@ -17,22 +17,22 @@ from starlette.routing import Mount
 from starlette.testclient import TestClient
 from starlette.types import Receive, Scope, Send
 
-from ragkit import keys
+from ragkit.access import keys
+from ragkit.access.library import Caller
 from ragkit.contracts import Embedder
 from ragkit.embed.bundled import NAME as BILINGUAL
 from ragkit.embed.local import LocalEmbedder
-from ragkit.library import Caller
-from ragkit.store.sharing import Change, Shares
+from ragkit.store.documents.sharing import Change, Shares
 from ragkit.testing import FakeEmbedder
 from ragkit.testing.corpus import fill, new_document
 from ragkit.types import NewDocument
 from ragkit_serve.api.access import CALLER
 from ragkit_serve.api.app import create_app
 from ragkit_serve.api.gate import COOKIE
-from ragkit_serve.services import Services
-from ragkit_serve.ui.frontend import Frontend, own
-from ragkit_serve.ui.page import page
-from ragkit_serve.ui.words import LANGUAGES
+from ragkit_serve.api.services import Services
+from ragkit_serve.page.frontend import Frontend, own
+from ragkit_serve.page.page import page
+from ragkit_serve.page.words import LANGUAGES
 
 SignIn = Callable[..., TestClient]
 

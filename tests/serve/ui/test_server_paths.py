@@ -17,10 +17,10 @@ from typing import Any, Final
 import pytest
 from starlette.testclient import TestClient
 
-from ragkit import keys
-from ragkit.store.uploads import UploadJobs
+from ragkit.access import keys
+from ragkit.store.jobs.uploads import UploadJobs
 from ragkit_serve.api.app import create_app
-from ragkit_serve.services import Services
+from ragkit_serve.api.services import Services
 
 SECRET: Final = "the-secret-of-a-server-file"
 EVENTS: Final = (*range(20), None, -1)  # more than a page has ever had

@@ -12,13 +12,13 @@ from typing import Any
 import pytest
 from fastapi import FastAPI
 
+from ragkit.access.library import Caller
 from ragkit.contracts import Embedder
-from ragkit.library import Caller
-from ragkit.store.sharing import Change, Shares
+from ragkit.store.documents.sharing import Change, Shares
 from ragkit.testing.corpus import fill, new_document
-from ragkit_serve.services import Services
-from ragkit_serve.ui import suggested_en, suggested_zh
-from ragkit_serve.ui.suggestions import Suggestions, drafts, quoting
+from ragkit_serve.api.services import Services
+from ragkit_serve.page import suggested_en, suggested_zh
+from ragkit_serve.page.suggestions import Suggestions, drafts, quoting
 from tests.serve.ui.test_page import client
 
 GUIDE = """# Harbour guide
@@ -153,8 +153,8 @@ def test_who_waits_gets_what_was_made_meanwhile(
         assert go_on.wait(60)
         return ("How long is the quay?",), True
 
-    monkeypatch.setattr("ragkit_serve.ui.suggestions.answered", slowly)
-    monkeypatch.setattr("ragkit_serve.ui.suggestions.MAX_S", 0.01)
+    monkeypatch.setattr("ragkit_serve.page.suggestions.answered", slowly)
+    monkeypatch.setattr("ragkit_serve.page.suggestions.MAX_S", 0.01)
     suggestions = Suggestions()
     with ThreadPoolExecutor(2) as pool:
         first = pool.submit(suggestions.of, services.library, caller, "harbour", "en")
@@ -172,7 +172,7 @@ def test_what_time_cuts_off_is_not_kept_and_the_first_try_may_take_long(
     services: Services, caller: Caller, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     clock = chain([0.0, 100.0], repeat(200.0))  # read first when the first try is answered
-    monkeypatch.setattr("ragkit_serve.ui.suggestions.monotonic", lambda: next(clock))
+    monkeypatch.setattr("ragkit_serve.page.suggestions.monotonic", lambda: next(clock))
     suggestions = Suggestions()
     few = suggestions.of(services.library, caller, "harbour", "en")
     assert len(few) == 1, "the second try would have come a hundred seconds later"

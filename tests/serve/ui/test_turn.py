@@ -11,16 +11,16 @@ import pytest
 from fastapi import FastAPI
 from starlette.testclient import TestClient
 
-from ragkit import keys
+from ragkit.access import keys
+from ragkit.access.library import Caller
 from ragkit.contracts import Embedder
-from ragkit.library import Caller
-from ragkit.store.conversations import StoredTurn
+from ragkit.store.people.conversations import StoredTurn
 from ragkit.testing.corpus import fill, new_document
 from ragkit.types import Citation, Claim, Support
-from ragkit_serve.services import Services
-from ragkit_serve.ui.source import source_html, surrounded
-from ragkit_serve.ui.turn import turn_html
-from ragkit_serve.ui.words import WORDS
+from ragkit_serve.api.services import Services
+from ragkit_serve.page.source import source_html, surrounded
+from ragkit_serve.page.turn import turn_html
+from ragkit_serve.page.words import WORDS
 
 EN, ZH = WORDS["en"], WORDS["zh"]
 NUMBER = uuid.UUID(int=7)

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from ragkit_serve.ui import words
-from ragkit_serve.ui.words import WORDS, Language, language_of
+from ragkit_serve.page import words
+from ragkit_serve.page.words import WORDS, Language, language_of
 
 UI = Path(words.__file__).parent
 

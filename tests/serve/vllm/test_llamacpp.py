@@ -13,10 +13,11 @@ from urllib.error import HTTPError
 import pytest
 from pydantic import SecretStr
 
-from ragkit import Settings, build
+from ragkit import Settings
+from ragkit.knowledge import build
 from ragkit.types import Decoding, Finish, Message
-from ragkit_serve.model.gguf_header import FILE_TYPES, read_gguf
-from ragkit_serve.model.llamacpp import SETTING_VARIABLES, find_llamacpp
+from ragkit_models.gguf_header import FILE_TYPES, read_gguf
+from ragkit_models.llamacpp import SETTING_VARIABLES, find_llamacpp
 from tests.serve.vllm.memorised import ANSWERS, TEMPLATE
 from tests.serve.vllm.started import ROOT, Started, free_port, started
 

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from ragkit_serve.model.offered import Offered, ask_offered
+from ragkit_models.vllm_methods import Offered, ask_offered
 from tests.commands import run
 from tests.serve.vllm.memorised import ANSWERS, prompt
 from tests.serve.vllm.started import FEWER_PROCESSES, ROOT, Started, free_port, started

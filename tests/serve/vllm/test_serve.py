@@ -13,8 +13,8 @@ from typing import Any
 import httpx
 import pytest
 
-from ragkit_serve.model.serve import vllm
-from ragkit_serve.model.serve.options import Adapter, ServeOptions
+from ragkit_models.serve import vllm
+from ragkit_models.serve.options import Adapter, ServeOptions
 from tests.serve.vllm.memorised import ANSWERS
 from tests.serve.vllm.served import Served, served, vllm_python
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Protocol
 
 from ragkit.errors import UsageError
-from ragkit_eval.item import Item, Response, Scored
+from ragkit_eval.run.item import Item, Response, Scored
 
 if TYPE_CHECKING:
     from ragkit_eval.tasks.spec import Spec

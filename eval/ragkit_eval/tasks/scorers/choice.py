@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from ragkit_eval.item import Item, Method, Response, Scored
+from ragkit_eval.run.item import Item, Method, Response, Scored
 from ragkit_eval.tasks.extract import math_answer, option_letter, option_letters, same_math
 
 _LIKELIHOOD = {

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from ragkit.errors import UsageError
-from ragkit_eval.item import Item, Response, Scored
+from ragkit_eval.run.item import Item, Response, Scored
 from ragkit_eval.sandbox import Sandbox
 
 _FENCE = re.compile(r"```(?:python|py)?[ \t]*\n(.*?)(?:\n```|\Z)", re.DOTALL)

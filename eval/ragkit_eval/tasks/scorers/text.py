@@ -8,7 +8,7 @@ from decimal import Decimal, InvalidOperation
 from typing import TYPE_CHECKING
 
 from ragkit.errors import UsageError
-from ragkit_eval.item import Item, Response, Scored
+from ragkit_eval.run.item import Item, Response, Scored
 from ragkit_eval.tasks.extract import final_number, first_line, plain_number, said_answer
 
 if TYPE_CHECKING:

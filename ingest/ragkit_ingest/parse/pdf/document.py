@@ -24,7 +24,7 @@ from ragkit_ingest.parse.pdf.meta import label, metadata, outline, title
 from ragkit_ingest.parse.pdf.rules import rules
 from ragkit_ingest.parse.pdf.scan import is_drawn, is_picture, picture
 from ragkit_ingest.parse.pdf.tables import may_have_tables, with_tables
-from ragkit_ingest.parse.pdf.writing import words_of, write
+from ragkit_ingest.parse.pdf.write_page import words_of, write
 
 if TYPE_CHECKING:
     from pypdfium2 import PdfDocument, PdfPage

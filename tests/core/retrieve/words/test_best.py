@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ragkit.postings import Posting, Postings, Segment, Term
-from ragkit.retrieve.words.best import find_best
 from ragkit.retrieve.words.bm25 import Weighing, bm25, scores_of, top_k, weigh_collection
+from ragkit.retrieve.words.top_k import find_best
+from ragkit.text.postings import Posting, Postings, Segment, Term
 
 WORDS = "abcdefgh"
 # Later words are rarer, as in language, so that there is something to prune.

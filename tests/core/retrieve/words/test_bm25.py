@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragkit.postings import Posting, Postings, Segment, Term
 from ragkit.retrieve.words.bm25 import bm25, idf, idf_mass, scores_of, top_k, weigh_collection
 from ragkit.text.analyse import analyse
+from ragkit.text.postings import Posting, Postings, Segment, Term
 from tests.places import DATA
 
 RETRIEVAL = DATA / "retrieval"

@@ -2,7 +2,7 @@
 
 import pytest
 
-from ragkit.retrieve.words.function import with_codes_twice, without_function_words
+from ragkit.retrieve.words.function_words import with_codes_twice, without_function_words
 from ragkit.text.analyse import analyse
 
 

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from ragkit.contracts import Store
-from ragkit.filters import parse
+from ragkit.filters.tree import parse
 from ragkit.retrieve.words.bm25 import K1, B
-from ragkit.retrieve.words.lexical import LexicalHits, search_words
+from ragkit.retrieve.words.search import LexicalHits, search_words
 from ragkit.retrieve.words.weights import term_weights
-from ragkit.store.connect import open_pool
+from ragkit.store.connection.connect import open_pool
 from ragkit.store.postgres import PostgresStore
 from ragkit.testing import FakeEmbedder, FakeStore, fill, new_document
 from ragkit.text.analyse import analyse

@@ -1,5 +1,5 @@
 -- Words: segments that never change, each with its chunks' ids and lengths, and compact postings
--- (see ragkit/store/segments.py). What there was becomes one segment for each collection, without
+-- (see ragkit/store/words/segments.py). What there was becomes one segment for each collection, without
 -- the chunks that were gone. Numbers are big-endian; terms are in the order of their code points,
 -- so that those beginning with a character are a range.
 

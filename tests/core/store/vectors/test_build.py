@@ -14,7 +14,7 @@ import pytest
 from psycopg import sql
 
 from ragkit.store import vectors
-from ragkit.store.lending import connection
+from ragkit.store.connection.transactions import connection
 from ragkit.store.open import Database
 from ragkit.store.postgres import PostgresStore
 from ragkit.store.session import open_session

@@ -11,14 +11,15 @@ import pytest
 from psycopg import sql
 
 from ragkit.errors import UsageError
-from ragkit.filters import parse
-from ragkit.store import inspect, vectors
+from ragkit.filters.tree import parse
+from ragkit.store import vectors
+from ragkit.store.admin import inspect
+from ragkit.store.documents.filter_sql import restriction
 from ragkit.store.postgres import PostgresStore
 from ragkit.store.session import open_session
 from ragkit.store.vectors.packed import packed_query, register
 from ragkit.store.vectors.plan import Plan
 from ragkit.store.vectors.search import choose, prepare_walk, search, walking
-from ragkit.store.where import restriction
 from ragkit.types import EmbeddingSpace
 from tests.core.store.vectors.vector_data import (
     Pool,

@@ -11,10 +11,11 @@ import pytest
 from psycopg import sql
 
 from ragkit.errors import NotFoundError, UsageError
-from ragkit.filters import parse
+from ragkit.filters.tree import parse
 from ragkit.store import vectors
-from ragkit.store.connect import open_pool
-from ragkit.store.lending import lent
+from ragkit.store.connection.connect import open_pool
+from ragkit.store.connection.transactions import lent
+from ragkit.store.documents.filter_sql import restriction
 from ragkit.store.postgres import PostgresStore
 from ragkit.store.reader import PostgresReader
 from ragkit.store.session import open_session
@@ -22,7 +23,6 @@ from ragkit.store.vectors import Place
 from ragkit.store.vectors.estimate import REMEMBERED_S
 from ragkit.store.vectors.packed import packed_query, register
 from ragkit.store.vectors.search import SURE_ROWS, SURE_SHARE, comparing, walking
-from ragkit.store.where import restriction
 from ragkit.types import EmbeddingSpace
 from tests.core.store.conftest import Tenanted
 from tests.core.store.vectors.vector_data import (

@@ -10,7 +10,7 @@ import numpy as np
 from psycopg import Connection
 from psycopg_pool import ConnectionPool
 
-from ragkit.store.connect import open_pool
+from ragkit.store.connection.connect import open_pool
 from ragkit.types import Chunk, NewDocument
 from tests.databases import Databases
 

@@ -7,7 +7,7 @@ import pytest
 from ragkit.errors import IngestError
 from ragkit.types import ParsedText
 from ragkit_ingest.parse import parse_bytes
-from ragkit_ingest.titles import only_heading
+from ragkit_ingest.run.titles import only_heading
 
 
 def parse(text: str, suffix: str) -> ParsedText:

@@ -7,7 +7,7 @@ import pytest
 
 from ragkit.errors import IngestError
 from ragkit_ingest.parse import parse_bytes
-from ragkit_ingest.sandbox import ParseLimits, ParserPool
+from ragkit_ingest.parser.pool import ParseLimits, ParserPool
 from tests.ingest.hostile_pdfs import (
     CATALOG,
     DEEP_TREE,

@@ -15,13 +15,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
-from ragkit.cli import app
+from ragkit.cli.main import app
 from ragkit.errors import ModelError, UsageError
-from ragkit_serve.model.plan.config import parse_config, read_config, stored_bytes
-from ragkit_serve.model.plan.fit import Plan, Row, Target, make_plan
-from ragkit_serve.model.plan.hardware import helpers_bytes, memory, parse_bytes
-from ragkit_serve.model.plan.memory import GIB
-from ragkit_serve.model.plan.scheme import SCHEMES
+from ragkit_models.plan.config import parse_config, read_config, stored_bytes
+from ragkit_models.plan.fit import Plan, Row, Target, make_plan
+from ragkit_models.plan.hardware import helpers_bytes, memory, parse_bytes
+from ragkit_models.plan.memory import GIB
+from ragkit_models.plan.scheme import SCHEMES
 from tests.serve.model.plan.configs import KNOWN, SMALL
 
 LLAMA = KNOWN["meta-llama/Llama-3.1-8B"].config | {"max_position_embeddings": 8192}

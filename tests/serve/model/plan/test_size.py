@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from ragkit.errors import ModelError, UsageError
-from ragkit_serve.model.plan.cache import CHECKED, KVCache, kv_cache
-from ragkit_serve.model.plan.config import parse_config
-from ragkit_serve.model.plan.memory import GIB, weight_bytes, working_bytes
-from ragkit_serve.model.plan.scheme import SCHEMES, Scheme, stored_scheme
-from ragkit_serve.model.plan.size import Size, encoder_size, model_size
+from ragkit_models.plan.cache import CHECKED, KVCache, kv_cache
+from ragkit_models.plan.config import parse_config
+from ragkit_models.plan.memory import GIB, weight_bytes, working_bytes
+from ragkit_models.plan.scheme import SCHEMES, Scheme, stored_scheme
+from ragkit_models.plan.size import Size, encoder_size, model_size
 from tests.serve.model.plan.configs import ENCODERS, KNOWN, SMALL
 
 LLAMA = KNOWN["meta-llama/Llama-3.1-8B"].config

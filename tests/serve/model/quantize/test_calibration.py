@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from ragkit.errors import UsageError
-from ragkit_serve.model.quantize.calibration import Calibration, read_calibration
+from ragkit_models.quantize.calibration import Calibration, read_calibration
 
 ENGLISH = [f"Paragraph {number} of the handbook.\nIts second line." for number in range(12)]
 CHINESE = [f"手册第{number}段。\n第二行。" for number in range(12)]

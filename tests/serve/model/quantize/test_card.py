@@ -5,13 +5,13 @@ from dataclasses import replace
 
 import pytest
 
-from ragkit_serve.model.quantize.card import (
+from ragkit_models.quantize.card import (
     CalibrationFacts,
     QuantizationFacts,
     card_text,
     facts_json,
 )
-from ragkit_serve.model.quantize.recipe import SCHEMES, Scheme, recipe
+from ragkit_models.quantize.recipe import SCHEMES, Scheme, recipe
 
 FACTS = QuantizationFacts(
     base_model="acme/tiny",

@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 from ragkit.errors import ModelError, RagkitError, UsageError
-from ragkit_serve.model.quantize.process import find_interpreter
-from ragkit_serve.model.quantize.run import QuantizeOptions, quantize_model
+from ragkit_models.quantize.process import find_interpreter
+from ragkit_models.quantize.quantize import QuantizeOptions, quantize_model
 
 STAND_IN = Path(__file__).with_name("worker_stand_in.py")
 

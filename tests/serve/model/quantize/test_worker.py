@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from ragkit_serve.model.quantize import worker
+from ragkit_models.quantize import worker
 
 
 class Letters:

@@ -10,9 +10,9 @@ from pathlib import Path
 import httpx
 import pytest
 
-from ragkit_serve.model.serve.address import free_port
-from ragkit_serve.model.serve.options import Launch
-from ragkit_serve.model.serve.supervise import Watch
+from ragkit_models.serve.address import free_port
+from ragkit_models.serve.options import Launch
+from ragkit_models.serve.supervise import Watch
 
 FAKE = Path(__file__).with_name("fake_server.py")
 KEY = "sk-secret-key"

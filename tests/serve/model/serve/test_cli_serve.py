@@ -53,7 +53,7 @@ def start(python: Path, *arguments: object, **more: str) -> "subprocess.Popen[st
     """Start the command as a process of its own, which gets signals."""
     plain = {k: v for k, v in os.environ.items() if not k.startswith("RAGKIT_")}
     return subprocess.Popen(
-        [sys.executable, "-m", "ragkit.cli", "model", "serve", *map(str, arguments)],
+        [sys.executable, "-m", "ragkit.cli.main", "model", "serve", *map(str, arguments)],
         cwd=ROOT,
         env=plain | environment(python, **more),
         stdout=subprocess.PIPE,

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from ragkit.errors import UsageError
-from ragkit_serve.model.serve.llamacpp import llamacpp_launch
-from ragkit_serve.model.serve.options import ServeOptions
+from ragkit_models.serve.llamacpp import llamacpp_launch
+from ragkit_models.serve.options import ServeOptions
 from tests.serve.model.test_llamacpp import ARCHITECTURE, CONTEXT, TEMPLATE, write
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from ragkit_serve.model.serve.log import reason, stage
+from ragkit_models.serve.log import reason, stage
 
 # As it prints its configuration in every run; none of these words is a reason.
 CONFIGURATION = (

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from ragkit.errors import ModelError, UsageError
-from ragkit_serve.model.serve import prepare
-from ragkit_serve.model.serve.address import free_port, require_free_port, require_local
-from ragkit_serve.model.serve.find import find_vllm, release, require_safe
-from ragkit_serve.model.serve.options import Adapter
+from ragkit_models.serve import prepare
+from ragkit_models.serve.address import free_port, require_free_port, require_local
+from ragkit_models.serve.find import find_vllm, release, require_safe
+from ragkit_models.serve.options import Adapter
 
 
 def test_a_key_is_long_and_another_each_time() -> None:

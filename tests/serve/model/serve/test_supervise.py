@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from ragkit.errors import ModelError, ModelServerError, UsageError
-from ragkit_serve.model.serve.address import require_free_path
-from ragkit_serve.model.serve.options import Launch
-from ragkit_serve.model.serve.supervise import Restarts, supervise
+from ragkit_models.serve.address import require_free_path
+from ragkit_models.serve.options import Launch
+from ragkit_models.serve.supervise import Restarts, supervise
 from tests.serve.model.serve.conftest import Fake, crash, interrupt, is_running, wait_until
 
 ROOT = Path(__file__).resolve().parents[4]
@@ -133,8 +133,8 @@ def test_nothing_is_left_when_ragkit_itself_is_killed(fake: Fake) -> None:
     launch = fake.launch()
     code = f"""
 import sys
-from ragkit_serve.model.serve.options import Launch
-from ragkit_serve.model.serve.supervise import Watch, supervise
+from ragkit_models.serve.options import Launch
+from ragkit_models.serve.supervise import Watch, supervise
 watch = Watch(line=print, ready=lambda: print("ready", flush=True), restart=print, stopping=print)
 launch = Launch("fake", {launch.argv!r}, {dict(launch.environment)!r}, {launch.base_url!r},
                 "/health", {launch.key!r})

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from ragkit.errors import UsageError
-from ragkit_serve.model.serve import vllm
-from ragkit_serve.model.serve.advice import doubts
-from ragkit_serve.model.serve.container import container_launch
-from ragkit_serve.model.serve.options import Adapter, Launch, ServeOptions
+from ragkit_models.serve import vllm
+from ragkit_models.serve.advice import doubts
+from ragkit_models.serve.container import container_launch
+from ragkit_models.serve.options import Adapter, Launch, ServeOptions
 
 PROGRAM = ("/opt/vllm/bin/python", "-m", vllm.MODULE)
 

@@ -1,0 +1,1 @@
+"""Runs compared: pairing, differences, gates."""

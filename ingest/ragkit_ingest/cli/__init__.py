@@ -1,0 +1,1 @@
+"""The commands `ragkit ingest` and `ragkit worker`."""

@@ -1,0 +1,1 @@
+"""Where the stages run: threads of this process, or Ray."""

@@ -1,0 +1,1 @@
+"""Processes that parse and split, under limits."""

@@ -1,0 +1,1 @@
+"""One ingestion: what has changed, its steps, and the report."""

@@ -1,0 +1,1 @@
+"""The worker: takes jobs from the queue and ingests them."""

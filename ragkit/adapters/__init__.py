@@ -1,0 +1,1 @@
+"""ragkit for other frameworks: LangChain and the Model Context Protocol."""

@@ -1,0 +1,1 @@
+"""Check an answer's claims against the stored text."""

@@ -1,0 +1,1 @@
+"""Decide whether the passages can be answered from."""

@@ -1,0 +1,103 @@
+"""The gate: decide before generation whether passages may be answered from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from ragkit.answer.meaning import Meaning
+from ragkit.answer.refuse import refusal
+from ragkit.answer.refuse.cutoff import ASKED_FROM, Cutoff, signals
+from ragkit.errors import QueryError
+from ragkit.question.reading import read_question
+from ragkit.types import Hit, Mode
+
+Weigh = Callable[[Collection[str]], Mapping[str, float]]
+Cutoffs = Callable[[Mode], Cutoff | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """The reason for a refusal, "" for none; and whether a fitted cut-off decided."""
+
+    reason: str
+    calibrated: bool = False
+
+
+class Gate:
+    """Judge passages by the cut-off that was fitted for a mode of search, or by the default.
+
+    `weigh` gives the idf of terms in the collection; `cutoffs` the cut-off of a mode, or None.
+    `meaning` is the model that embedded the passages.
+    """
+
+    def __init__(
+        self, weigh: Weigh, cutoffs: Cutoffs | None = None, *, meaning: Meaning | None = None
+    ) -> None:
+        self._weigh = weigh
+        self._meaning = meaning
+        self._cutoffs = cutoffs or (lambda mode: None)
+        self._threshold: float | None = None
+
+    def at(self, threshold: float) -> Gate:
+        """Return the gate with another threshold, 0 to 1; at 0 it refuses only empty results.
+
+        A threshold above 0 needs a fitted cut-off: without one `judge` raises QueryError.
+        """
+        if not 0 <= threshold <= 1:
+            raise QueryError(f"the refusal threshold is {threshold:g}: write 0 to 1")
+        gate = Gate(self._weigh, self._cutoffs, meaning=self._meaning)
+        gate._threshold = threshold
+        return gate
+
+    def weighing(self, weigh: Weigh) -> Gate:
+        """Return the gate with other weights of terms."""
+        gate = Gate(weigh, self._cutoffs, meaning=self._meaning)
+        gate._threshold = self._threshold
+        return gate
+
+    def judge(self, question: str, hits: Sequence[Hit], mode: Mode) -> Decision:
+        """Decide on a question and the passages that the search returned."""
+        cutoff = self._cutoff(mode)
+        calibrated = cutoff is not None
+        if not hits:
+            least = self.least(mode)
+            if least is None:
+                return Decision(refusal.nothing_found(question))
+            return Decision(refusal.all_below(question, least), calibrated=True)
+        if self._threshold == 0:
+            return Decision("", calibrated)
+        parsed = read_question(question)
+        weights = self._weigh(parsed.content)
+        model = self._meaning.model() if self._meaning else ""
+        evidence = signals(parsed, hits, weights, model=model)
+        scored = ""
+        if cutoff is not None:
+            refused = cutoff.refuses(evidence)
+            scored = refusal.below(question, cutoff.score(evidence), cutoff.threshold)
+        else:
+            refused = evidence.share is not None and evidence.probability < ASKED_FROM
+        if not refused:
+            return Decision("", calibrated)
+        return Decision(refusal.too_little(parsed, hits, weights) + scored, calibrated)
+
+    def least(self, mode: Mode) -> float | None:
+        """Return the reranker's score below which a passage is dropped; None for no limit.
+
+        Raises QueryError for a threshold without a fitted cut-off.
+        """
+        if self._threshold == 0:
+            return None
+        cutoff = self._cutoff(mode)
+        return None if cutoff is None else cutoff.least
+
+    def _cutoff(self, mode: Mode) -> Cutoff | None:
+        cutoff = self._cutoffs(mode)
+        if not self._threshold:
+            return cutoff
+        if cutoff is None:
+            raise QueryError(
+                "a refusal threshold needs a cut-off to compare with: fit one with `ragkit"
+                " calibrate`, or use 0"
+            )
+        return replace(cutoff, threshold=self._threshold)

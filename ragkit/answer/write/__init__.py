@@ -1,0 +1,1 @@
+"""Write an answer: quote sentences, or have a language model write it."""

@@ -1,0 +1,1 @@
+"""The `ragkit` command: one file for each command, and what commands share."""

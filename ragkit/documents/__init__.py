@@ -1,0 +1,1 @@
+"""What a document is known by: format, content hash, names, moments."""

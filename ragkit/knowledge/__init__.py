@@ -1,0 +1,1 @@
+"""Knowledge bases: search and answers over one collection, built from the settings."""

@@ -1,0 +1,1 @@
+"""Prompts as templates in files, and short questions to a language model."""

@@ -1,0 +1,1 @@
+"""What to search for on behalf of a question: plans, wordings, follow-ups."""

@@ -1,0 +1,1 @@
+"""What a search does with its hits: duplicates, diversity, parents, neighbours."""

@@ -1,0 +1,82 @@
+"""Find the k best chunks that meet a filter and a query's demands: k whenever there are k."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from ragkit.retrieve.words.bm25 import places_of
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from ragkit.contracts import Reader
+    from ragkit.filters.tree import Filter
+    from ragkit.retrieve.words.demands import DemandFilter
+    from ragkit.text.postings import Postings
+
+    Masks = list[NDArray[np.bool_]]  # for each segment, which of its chunks may be returned
+    Ranked = list[tuple[int, float]]
+    Select = Callable[[Sequence[int]], Sequence[int]]
+
+_CANDIDATES_PER_HIT = 4  # checked at first; arbitrary
+_MARGIN = 1.5  # over the number that the last round's share of hits calls for; arbitrary
+
+
+@dataclass(frozen=True, slots=True)
+class ConstrainedSearch:
+    """Search within the masks and the filter: `ranked(n, masks)` lists the n best chunks."""
+
+    reader: Reader
+    collection: str
+    where: Filter | None
+    postings: Postings
+    demands: DemandFilter
+    ranked: Callable[[int, Masks | None], Ranked]
+
+    def best(self, k: int) -> Ranked:
+        """Return the k best allowed chunks."""
+        masks, checks = self.demands.masks, self._checks()
+        if not checks:
+            return self.ranked(k, masks)
+        number, listed = _CANDIDATES_PER_HIT * k, self.where is None
+        permitted: dict[int, bool] = {}
+        while True:
+            candidates = self.ranked(number, masks)
+            unchecked = [chunk for chunk, _ in candidates if chunk not in permitted]
+            passed: Sequence[int] = unchecked
+            for check in checks:
+                passed = check(passed) if passed else passed
+            permitted |= dict.fromkeys(unchecked, False) | dict.fromkeys(passed, True)
+            hits = [pair for pair in candidates if permitted[pair[0]]][:k]
+            if len(hits) == k or len(candidates) < number:
+                return hits
+            share = (len(hits) + 1) / (len(candidates) + 1)
+            number = max(2 * number, int(_MARGIN * k / share))
+            if not listed and number > share * self.postings.chunks:
+                # Fewer chunks pass the filter than would have to be checked.
+                masks, listed = self._within(masks), True
+
+    def _checks(self) -> list[Select]:
+        checks: list[Select] = []
+        if not self.demands.by_postings:
+            checks.append(self.demands.select_by_text)
+        if self.where is not None:
+            where = self.where
+            checks.append(lambda chunks: self.reader.allowed(self.collection, chunks, where))
+        return checks
+
+    def _within(self, masks: Masks | None) -> Masks:
+        """Narrow masks to the chunks of documents that the filter is true of."""
+        import numpy as np
+
+        assert self.where is not None
+        matching = np.array(self.reader.matching(self.collection, self.where), np.int64)
+        narrowed = []
+        for n, segment in enumerate(self.postings.segments):
+            mask = np.zeros(len(segment.ids), np.bool_)
+            mask[places_of(segment, matching)[1]] = True
+            narrowed.append(mask if masks is None else mask & masks[n])
+        return narrowed

@@ -1,0 +1,1 @@
+"""Backups, clearing and inspection of a database."""

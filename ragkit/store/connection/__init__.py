@@ -1,0 +1,1 @@
+"""Connections, transactions, identity and the schema's version."""

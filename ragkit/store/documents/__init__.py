@@ -1,0 +1,1 @@
+"""Collections, documents, chunks and versions in PostgreSQL, and who may read them."""

@@ -1,0 +1,1 @@
+"""The job ledger: jobs, leases, the queue, uploads."""

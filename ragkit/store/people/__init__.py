@@ -1,0 +1,1 @@
+"""Conversations, feedback, keys and log-ins in PostgreSQL."""

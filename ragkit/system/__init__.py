@@ -1,0 +1,1 @@
+"""Processes, files, clocks and logs of this machine."""

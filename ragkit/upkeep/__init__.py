@@ -1,0 +1,1 @@
+"""Upkeep of a collection: cut-offs, recall, another embedding model, health checks."""
