@@ -1,4 +1,4 @@
-"""Fit the weights of `ragkit.answer.check.claim_signals` on the half that is not reported, and print them.
+"""Fit the weights of `ragkit.answer.check.claim_signals` on the half that is not reported.
 
 `python -m benchmarks.prose_fit` fits those by words and those of each model that is here.
 """

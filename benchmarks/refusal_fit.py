@@ -1,4 +1,4 @@
-"""Fit the constants of `ragkit.answer.refuse.cutoff` on the half that is not reported, and print them.
+"""Fit the constants of `ragkit.answer.refuse.cutoff` on the half that is not reported.
 
 `python -m benchmarks.refusal_fit` fits those of the default model: for the question's own language
 and for the other, on passages and on quoted sentences. Each set and answer counts alike, but the

@@ -199,8 +199,8 @@ class Reader(Protocol):
     def matching(self, collection: str, where: Filter) -> Sequence[int]:
         """List the chunks of documents that a filter is true of, by their ids in ascending order.
 
-        See `ragkit.filters.tree.matches` for what a filter means. Here and wherever else there is one,
-        raises QueryError for a field that no document of a collection with documents has.
+        See `ragkit.filters.tree.matches` for what a filter means. Here and wherever else there is
+        one, raises QueryError for a field that no document of a collection with documents has.
         """
         ...
 

@@ -1,7 +1,7 @@
 """The command line's texts in the user's language: English, or Chinese where the locale says so.
 
-A text is written in English where it is printed; `ragkit.cli.words_zh` has the Chinese for it, and a
-text that is not there stays English. JSON never passes through here.
+A text is written in English where it is printed; `ragkit.cli.words_zh` has the Chinese for it, and
+a text that is not there stays English. JSON never passes through here.
 """
 
 from __future__ import annotations

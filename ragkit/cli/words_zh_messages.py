@@ -1,4 +1,4 @@
-"""Finished messages in Chinese, by their English with places for what varies: see `ragkit.cli.words`.
+"""Finished messages in Chinese, by their English with places for values: see `ragkit.cli.words`.
 
 The first that fits counts: a message stands before a wider one. What stands in {reason} is put into
 Chinese as a message of its own.

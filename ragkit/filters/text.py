@@ -1,6 +1,7 @@
 """Filters as people write them: language = "en" and year >= 2020 and not (title contains "draft").
 
-A text is read into the tree that `ragkit.filters.tree.parse` takes, and a filter is written as text.
+A text is read into the tree that `ragkit.filters.tree.parse` takes, and a filter is written as
+text.
 """
 
 from __future__ import annotations

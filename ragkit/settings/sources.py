@@ -45,7 +45,7 @@ class TracedSettings:
 
 
 def trace_settings(cwd: Path | None = None) -> TracedSettings:
-    """Load the settings as `ragkit.settings.settings.load_settings` does, with the origin of each value."""
+    """Load the settings as `load_settings` does, with the origin of each value."""
     folder = Path.cwd() if cwd is None else cwd.absolute()
     in_file, written = _read_file(folder / FILE)
     variables = EnvSettingsSource(Settings)()

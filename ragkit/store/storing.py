@@ -97,10 +97,10 @@ class Storing(Lookups):
         """Add or replace a document; a job is marked done in the same transaction.
 
         `figures` are stored with the job. `source` is the upload it was made of. The content that
-        it replaces stays where another file has the same: see `ragkit.store.documents.copies`. Raises
-        LeaseLostError when the job is no longer its holder's, NotFoundError when a later upload has
-        replaced this one, IngestError when its sender may not put it there by now, OtherModelError
-        for vectors of another space than the collection's.
+        it replaces stays where another file has the same: see `ragkit.store.documents.copies`.
+        Raises LeaseLostError when the job is no longer its holder's, NotFoundError when a later
+        upload has replaced this one, IngestError when its sender may not put it there by now,
+        OtherModelError for vectors of another space than the collection's.
         """
         done = None if job is None else [(job, figures)]
         stored = self._put(collection, [(document, vectors)], space, done=done, source=source)[0]

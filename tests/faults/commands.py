@@ -25,8 +25,9 @@ PATIENCE_S = 240
 
 _FORKING = multiprocessing.get_context("forkserver")
 _FORKING.set_forkserver_preload(
-    "ragkit.cli.main ragkit.settings.settings ragkit.knowledge.base ragkit.embed.local ragkit.embed.bert"
-    " ragkit_ingest.cli.ingest ragkit_ingest.cli.worker ragkit_ingest.run.run ragkit_ingest.worker.worker"
+    "ragkit.cli.main ragkit.settings.settings ragkit.knowledge.base ragkit.embed.local"
+    " ragkit.embed.bert ragkit_ingest.cli.ingest ragkit_ingest.cli.worker ragkit_ingest.run.run"
+    " ragkit_ingest.worker.worker"
     " psycopg_pool Stemmer tokenizers torch".split()
 )
 

@@ -27,8 +27,8 @@ def groundedness(answer: Mapping[str, Any]) -> Groundedness:
 
     Whatever it cites, a sentence is supported if the passages together have its quotations, numbers
     and names, the numbers beside the nouns that they count, and three quarters of its content words
-    (`ragkit.answer.check.support`). Sentences without content words do not count; an empty answer and a
-    refusal score 0.0, so leave refusals out.
+    (`ragkit.answer.check.support`). Sentences without content words do not count; an empty answer
+    and a refusal score 0.0, so leave refusals out.
 
     Words are compared, not meanings: a true paraphrase, or a true sentence in a different language
     from its source, counts as unsupported, and a denial in the words of the source as supported. Of

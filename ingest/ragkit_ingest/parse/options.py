@@ -23,8 +23,8 @@ class ParseOptions:
     """One file's; `unzipped_bytes` is what a zip-based file may unpack to, `text_chars` how long
     the text of any file may be.
 
-    The others are `ragkit.settings.ingest_options.IngestOptions`' of the same name, as far as they concern
-    what is made of a file before it is cut.
+    The others are `ragkit.settings.ingest_options.IngestOptions`' of the same name, as far as they
+    concern what is made of a file before it is cut.
     """
 
     unzipped_bytes: int = 256 << 20

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from ragkit.settings.ingest_options import IngestOptions
     from ragkit_ingest.split.contract import Splitter
 
-# The names are ragkit.settings.ingest_options.SPLITTERS; of `langchain:CLASS` the part before the colon.
+# By the names in ragkit.settings.ingest_options; of `langchain:CLASS` the part before the colon.
 TABLE: Final = {
     "structural": "ragkit_ingest.split.structural:make",
     "fixed": "ragkit_ingest.split.fixed:make",

@@ -1,6 +1,6 @@
 """The values of a sentence's numbers, written in digits or in words.
 
-`ragkit.answer.check.numbers` reads digits and long Chinese numerals, wherever they stand. Small numbers
+`ragkit.answer.check.numbers` reads digits and long Chinese numerals. Small numbers
 in words count here as well: that is right for comparing sentences that otherwise say the same, and
 wrong for a list of what no source contains, as "one" and 一 are part of too many words.
 """

@@ -1,7 +1,7 @@
 """Filters as SQL conditions on a document's row.
 
-Keys and values are always parameters. A filter means the same as in `ragkit.filters.tree.matches`. Who
-may read a document is not part of it: statements read `visible_document`.
+Keys and values are always parameters. A filter means the same as in `ragkit.filters.tree.matches`.
+Who may read a document is not part of it: statements read `visible_document`.
 """
 
 from __future__ import annotations

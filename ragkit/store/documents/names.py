@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 MAX_LOOKED_AT: Final = 1000  # URIs that may be like a name; arbitrary
 
-# How well %(name)s fits the column uri: see `ragkit.documents.names.fit`; %(bare)s is it without a slash.
+# How well %(name)s fits the column uri: see `ragkit.documents.names.fit`. %(bare)s has no slash.
 FIT: Final = f"""
     CASE WHEN uri = %(name)s THEN {URI}
         WHEN right(uri, char_length(%(bare)s) + 1) IN ('/' || %(bare)s, ':' || %(bare)s) THEN {FILE}

@@ -1,4 +1,4 @@
-"""A collection's own options of ingestion, stored in its settings; see `ragkit.settings.ingest_options`."""
+"""A collection's options of ingestion, stored in its settings: see `IngestOptions`."""
 
 from __future__ import annotations
 

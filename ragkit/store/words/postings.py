@@ -1,8 +1,8 @@
 """The word index in PostgreSQL: term postings in segments, written with their documents.
 
-A row holds one term's postings in one segment (see `ragkit.store.words.segments`), a segment the ids and
-lengths of its chunks. Deleted chunks leave a tombstone until a merge drops them, so counts are
-exact at any moment. Scoring is in `ragkit.retrieve.words.bm25`.
+A row holds one term's postings in one segment (see `ragkit.store.words.segments`), a segment the
+ids and lengths of its chunks. Deleted chunks leave a tombstone until a merge drops them, so counts
+are exact at any moment. Scoring is in `ragkit.retrieve.words.bm25`.
 """
 
 from __future__ import annotations

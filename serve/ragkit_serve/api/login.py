@@ -1,8 +1,8 @@
 """Log-in for the chat page: by a key, or by an OpenID Connect provider. Plain forms, no scripts.
 
-What a log-in is worth is for `ragkit.access.logins`; what a provider says, for `ragkit_serve.api.oidc`. A
-single sign-on belongs to the browser that began it: a cookie has the secrets of those it has under
-way, and the provider's answer is worth nothing without one of them.
+What a log-in is worth is for `ragkit.access.logins`; what a provider says, for
+`ragkit_serve.api.oidc`. A single sign-on belongs to the browser that began it: a cookie has the
+secrets of those it has under way, and the provider's answer is worth nothing without one of them.
 """
 
 from __future__ import annotations

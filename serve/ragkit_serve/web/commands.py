@@ -1,8 +1,9 @@
 """Make the output of `ragkit ask` and `ragkit search` for commands of the user who runs the server.
 
-The commands come over a unix socket in a private folder of ragkit's home (`ragkit.cli.local_server`).
-They have the authority that they would have without a server: their user's own, whatever keys there
-are. A command that is not answered at once does its work itself, so nothing here waits for long.
+The commands come over a unix socket in a private folder of ragkit's home
+(`ragkit.cli.local_server`). They have the authority that they would have without a server: their
+user's own, whatever keys there are. A command that is not answered at once does its work itself,
+so nothing here waits for long.
 """
 
 from __future__ import annotations
