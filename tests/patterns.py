@@ -20,6 +20,7 @@ PACKAGES: Final = (
     "ragkit",
     "ingest/ragkit_ingest",
     "serve/ragkit_serve",
+    "serve/ragkit_models",
     "eval/ragkit_eval",
 )
 _USES: Final = frozenset(

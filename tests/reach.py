@@ -47,7 +47,7 @@ _RULES: Final = (
     ),
     (
         r"serve/",
-        r'ragkit_serve|"serve"|"model"|ragkit serve|ragkit model|serve:',
+        r'ragkit_serve|ragkit_models|"serve"|"model"|ragkit serve|ragkit model|serve:',
         "tests that use serve",
     ),
     (r"eval/", r'ragkit_eval|"eval"|ragkit eval', "tests that use eval"),

@@ -29,7 +29,13 @@ EXCEPTIONS = {
     ): "Ray's own processes pack and unpack",
     **{
         (f"serve/ragkit_models/{name}.py", "trust_remote_code"): "off; an option of the user"
-        for name in ("cli_quantize", "cli_serve", "quantize/run", "quantize/worker", "serve/vllm")
+        for name in (
+            "cli_quantize",
+            "cli_serve_options",
+            "quantize/quantize",
+            "quantize/worker",
+            "serve/vllm",
+        )
     },
 }
 

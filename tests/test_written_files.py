@@ -14,7 +14,13 @@ import pytest
 
 from tests.places import ROOT
 
-PACKAGES: Final = ("ragkit", "ingest/ragkit_ingest", "serve/ragkit_serve", "eval/ragkit_eval")
+PACKAGES: Final = (
+    "ragkit",
+    "ingest/ragkit_ingest",
+    "serve/ragkit_serve",
+    "serve/ragkit_models",
+    "eval/ragkit_eval",
+)
 # What the call itself makes private: a file, by its opener or mode; a folder, by its mode.
 NAMED_BY: Final = {"open": "opener", "mkdir": "mode", "touch": "mode"}
 ALWAYS: Final = {

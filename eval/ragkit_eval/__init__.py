@@ -1,4 +1,4 @@
-"""Metrics, tasks and runs; `ragkit_eval.compare.compare`, `.gate` and `.report` judge runs."""
+"""Metrics, tasks and runs; `ragkit_eval.compare` and `ragkit_eval.report` judge runs."""
 
 from typing import TYPE_CHECKING
 

@@ -16,7 +16,13 @@ from ragkit.cli.main import COMMANDS
 from ragkit_eval.cli.main import COMMANDS as EVALUATIONS
 from tests.places import ROOT
 
-PARTS = ("ragkit", "ingest/ragkit_ingest", "serve/ragkit_serve", "eval/ragkit_eval")
+PARTS = (
+    "ragkit",
+    "ingest/ragkit_ingest",
+    "serve/ragkit_serve",
+    "serve/ragkit_models",
+    "eval/ragkit_eval",
+)
 PACKAGES = sorted(file for part in PARTS for file in (ROOT / part).rglob("__init__.py"))
 CONTRACTS = ROOT / "ragkit/contracts.py"
 READ_FIRST = [*PACKAGES, CONTRACTS]

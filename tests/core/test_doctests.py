@@ -9,7 +9,13 @@ from tests.places import ROOT
 
 FILES = {
     ".".join(file.relative_to(folder).with_suffix("").parts).removesuffix(".__init__"): file
-    for package in ("ragkit", "ingest/ragkit_ingest", "serve/ragkit_serve", "eval/ragkit_eval")
+    for package in (
+        "ragkit",
+        "ingest/ragkit_ingest",
+        "serve/ragkit_serve",
+        "serve/ragkit_models",
+        "eval/ragkit_eval",
+    )
     for folder in [(ROOT / package).parent]
     for file in sorted((ROOT / package).rglob("*.py"))
 }

@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-OWN = {"ragkit", "ragkit_ingest", "ragkit_serve", "ragkit_eval"}
+OWN = {"ragkit", "ragkit_ingest", "ragkit_serve", "ragkit_models", "ragkit_eval"}
 
 
 def loaded_by(statement: str) -> set[str]:

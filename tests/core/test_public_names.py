@@ -11,7 +11,13 @@ import pytest
 
 import ragkit
 
-PACKAGES = ("ragkit", "ragkit.testing", "ragkit_ingest", "ragkit_serve", "ragkit_eval")
+PACKAGES = (
+    "ragkit",
+    "ragkit.testing",
+    "ragkit_ingest",
+    "ragkit_serve",
+    "ragkit_eval",
+)
 
 NAMES = (
     "AccessError Answer Citation Client DatabaseError Decoding Document Hit IncompleteAnswerError"

@@ -1,1 +1,1 @@
-"""The commands of `ragkit eval`."""
+"""The commands that evaluate, one file each, and what they share."""
