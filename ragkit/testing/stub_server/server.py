@@ -100,7 +100,7 @@ class StubServer:
 def main(arguments: Sequence[str] | None = None) -> None:
     """Serve until interrupted."""
     parser = argparse.ArgumentParser(
-        prog="python -m ragkit.testing.stub_server.server", description=__doc__
+        prog="python -m ragkit.testing.stub_server", description=__doc__
     )
     parser.add_argument("--port", type=int, default=8000)
     parser.add_argument("--model", default="stub", help="the name it is served under")
@@ -117,7 +117,3 @@ def main(arguments: Sequence[str] | None = None) -> None:
         return
     except (OSError, OverflowError) as error:
         parser.error(f"port {options.port} cannot be used ({error}): choose another with --port")
-
-
-if __name__ == "__main__":
-    main()

@@ -1,0 +1,4 @@
+from ragkit.testing.stub_server.server import main
+
+if __name__ == "__main__":
+    main()
