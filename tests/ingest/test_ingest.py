@@ -102,7 +102,7 @@ def test_one_place_is_a_text_or_a_path(settings: Settings, folder: Path, name: s
     assert preview(str(folder / name), settings=settings).unchanged == 1
     with open_database(settings) as database:
         queued = enqueue(folder / name, Embedders(settings), database, collection="default")
-    assert (queued.queued, queued.found.unchanged) == (0, 1)
+    assert (queued.queued, queued.others.unchanged) == (0, 1)
 
 
 def test_a_second_run_embeds_nothing_and_changes_no_row(settings: Settings, folder: Path) -> None:

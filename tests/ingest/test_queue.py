@@ -119,7 +119,7 @@ def test_two_workers_take_each_file_once(
     with database.pool.connection() as conn:
         assert conn.execute("SELECT count(*) FROM chunk").fetchone() == (embedded,)
     assert chunks == embedded
-    assert queue(database, tiny_model, folder).found.unchanged == FILES
+    assert queue(database, tiny_model, folder).others.unchanged == FILES
 
 
 def test_what_a_killed_or_ended_worker_was_at_is_done_by_another(
@@ -228,7 +228,7 @@ def test_queueing_reads_and_hashes_and_no_more(
     write(folder, 0)
     (folder / "gone.md").symlink_to(folder / "nowhere.md")
     first = queue(database, settings, folder)
-    assert (first.queued, first.waiting, first.found.failed) == (1, 1, 1)
+    assert (first.queued, first.waiting, first.others.failed) == (1, 1, 1)
     again = queue(database, settings, folder)
     assert (again.queued, again.waiting) == (1, 1), "the same job waits still"
     assert jobs(database) == [("00.md", "queued", 0)]

@@ -22,7 +22,7 @@ from ragkit_ingest import sources
 from ragkit_ingest.run import run
 from ragkit_ingest.run.report import IngestReport
 from ragkit_ingest.run.run import ingesting
-from ragkit_ingest.run.watch_state import Looks
+from ragkit_ingest.run.watch_state import WatchState
 from ragkit_ingest.sources import RecordFields, SourceOptions
 from ragkit_ingest.sources.files import LocalTree
 
@@ -65,7 +65,7 @@ class Clock:
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     """The time of looks: files were all written within the last hour of it."""
     clock = Clock()
-    monkeypatch.setattr(run, "Looks", lambda: Looks(clock=lambda: 0.0, steady=clock))
+    monkeypatch.setattr(run, "WatchState", lambda: WatchState(clock=lambda: 0.0, steady=clock))
     return clock
 
 
@@ -157,7 +157,7 @@ def replace_times(stamp: object) -> object:
 def test_an_old_file_is_read_once(
     settings: Settings, folder: Path, opened: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(run, "Looks", lambda: Looks(clock=lambda: 1e12, steady=Clock()))
+    monkeypatch.setattr(run, "WatchState", lambda: WatchState(clock=lambda: 1e12, steady=Clock()))
     with watching(folder, settings) as look:
         look()
         opened.clear()

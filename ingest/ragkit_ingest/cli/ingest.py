@@ -203,24 +203,24 @@ def _queue(
         done = enqueue(
             *(places, Embedders(settings), database), collection=name, sources=sources, sync=sync
         )
-    found = done.found
+    others = done.others
     if json:
         render.print_json(done.as_json())
     else:
         _print_lines(_queue_lines(done, name))
-    if found.failed:
+    if others.failed:
         raise typer.Exit(3)
 
 
 def _queue_lines(done: QueueReport, collection: str) -> Iterator[str]:
-    found = done.found
+    others = done.others
     yield say("Queued: {files}", files=counted(done.queued, "file"))
-    if found.unchanged:
-        yield say("Unchanged: {documents}", documents=counted(found.unchanged, "document"))
-    if found.deleted:
-        yield say("Deleted: {documents}", documents=counted(found.deleted, "document"))
-    yield from skipped_lines(found.skipped_by_reason, found.skipped_files)
-    yield from failure_lines(found.failures)
+    if others.unchanged:
+        yield say("Unchanged: {documents}", documents=counted(others.unchanged, "document"))
+    if others.deleted:
+        yield say("Deleted: {documents}", documents=counted(others.deleted, "document"))
+    yield from skipped_lines(others.skipped_by_reason, others.skipped_files)
+    yield from failure_lines(others.failures)
     waiting = counted(done.waiting, "file")
     yield say("Waiting in collection {name!r}: {files}", name=collection, files=waiting)
     if done.waiting:
@@ -239,16 +239,16 @@ def _preview(
     from ragkit.cli import render
     from ragkit_ingest.worker.preview import preview
 
-    found = preview(places, collection=collection, sources=sources, sync=sync, force=force)
+    planned = preview(places, collection=collection, sources=sources, sync=sync, force=force)
     if json:
-        render.print_json(found.as_json())
+        render.print_json(planned.as_json())
         return
-    rows = [[say(what), uri, sentence(why)] for uri, what, why in found.would]
+    rows = [[say(action), uri, sentence(why)] for uri, action, why in planned.would]
     columns = [say(column) for column in ("would", "file", "reason")]
     render.print_table(columns, rows, empty=say("Nothing would be done."))
-    if found.unchanged:
-        typer.echo(say("Unchanged: {documents}", documents=counted(found.unchanged, "document")))
-    _print_lines(skipped_lines(found.skipped.reasons, found.skipped.named))
+    if planned.unchanged:
+        typer.echo(say("Unchanged: {documents}", documents=counted(planned.unchanged, "document")))
+    _print_lines(skipped_lines(planned.skipped.reasons, planned.skipped.named))
     typer.echo(say("This was a dry run: nothing was done."))
 
 

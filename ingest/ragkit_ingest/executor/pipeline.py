@@ -307,7 +307,7 @@ class Pipeline:
         return None if is_left_out else replace(prepared, document=document)
 
     def _adopt(self) -> None:
-        if self._steps.new:
+        if self._steps.is_new:
             adopt(self._steps, self._settings, self._store, self._collection)
 
     def _write(self) -> None:

@@ -119,7 +119,7 @@ class ParserPool(Closing):
 
         The future's exception is IngestError("parse", reason).
         """
-        expected = _Expected(parsed_text, _whole, most_bytes(self.limits.text_chars))
+        expected = _Expected(parsed_text, _read_exactly, most_bytes(self.limits.text_chars))
         return self._threads.submit(self._ask, expected, data, suffix, options, on_start=on_start)
 
     def members(
@@ -143,7 +143,7 @@ class ParserPool(Closing):
         chars = len(parsed.text)
         expected = _Expected(
             lambda _, parts: chunks_of(parts, chars),
-            *(_whole, most_bytes(self.limits.text_chars), "chunk", "splitter"),
+            *(_read_exactly, most_bytes(self.limits.text_chars), "chunk", "splitter"),
             partial(served, recipe.embedder),
         )
         try:
@@ -183,8 +183,8 @@ class ParserPool(Closing):
             unzipped_bytes=self.limits.unzipped_mb << 20,
             text_chars=self.limits.text_chars,
         )
-        asked = {"suffix": suffix, "options": options.as_json(), "members": members}
-        return self._exchanged(asked, [data], expected)
+        request = {"suffix": suffix, "options": options.as_json(), "members": members}
+        return self._exchanged(request, [data], expected)
 
     def _split(
         self,
@@ -194,15 +194,15 @@ class ParserPool(Closing):
         recipe: SplitRecipe,
     ) -> T:
         fields, parts = request(parsed, spans)
-        asked = {**fields, "parts": list(map(len, parts)), "recipe": recipe.as_json()}
-        return self._exchanged(asked, parts, expected)
+        message = {**fields, "parts": list(map(len, parts)), "recipe": recipe.as_json()}
+        return self._exchanged(message, parts, expected)
 
     def _exchanged(
-        self, asked: dict[str, Any], parts: Sequence[bytes], expected: _Expected[T]
+        self, request: dict[str, Any], parts: Sequence[bytes], expected: _Expected[T]
     ) -> T:
         process = self._process()
         try:
-            return process.ask(asked, parts, expected)
+            return process.ask(request, parts, expected)
         finally:
             if not process.is_usable:
                 self._drop(process)
@@ -241,17 +241,17 @@ class _Process:
         """Say whether the process can take another file."""
         return self._left > 0
 
-    def ask(self, asked: dict[str, Any], sent: Sequence[bytes], expected: _Expected[T]) -> T:
+    def ask(self, request: dict[str, Any], sent: Sequence[bytes], expected: _Expected[T]) -> T:
         """Send a file or a text and read the answer. Raises IngestError when there is none of
         use.
         """
-        left, self._left = self._left - 1, 0  # none, unless its answer is taken whole
+        remaining, self._left = self._left - 1, 0  # none, unless its answer is taken whole
         clock = Clock(self._limits.wall_s, self._time_out)
         try:
-            fields, parts = self._exchange(json.dumps(asked).encode(), sent, expected, clock)
+            fields, parts = self._exchange(json.dumps(request).encode(), sent, expected, clock)
             if "error" not in fields:
                 answer = expected.read(fields, parts)
-                self._left = left
+                self._left = remaining
                 return answer
             reason = str(fields.get("reason", ""))[:_MAX_REASON_CHARS]
             out_of_memory = fields["error"] == "memory"
@@ -268,7 +268,7 @@ class _Process:
                 f" (RAGKIT_PARSE_MEMORY_MB, {self._limits.memory_mb} MB)"
             )
         else:
-            self._left = left
+            self._left = remaining
         raise IngestError(expected.stage, reason)
 
     def kill(self) -> None:
@@ -281,14 +281,14 @@ class _Process:
         child_process.end(self._child)
 
     def _exchange(
-        self, asked: bytes, sent: Sequence[bytes], expected: _Expected[T], clock: Clock
+        self, request: bytes, sent: Sequence[bytes], expected: _Expected[T], clock: Clock
     ) -> tuple[dict[str, Any], list[Any]]:
         """Exchange one request for one answer; serve what the process asks meanwhile.
 
         Raises EOFError when the process ended instead, and ValueError or TypeError for an answer
         that cannot be one.
         """
-        self._send(asked, sent)
+        self._send(request, sent)
         while True:
             fields, parts = self._receive(expected)
             if "call" not in fields or expected.serve is None:
@@ -298,11 +298,11 @@ class _Process:
             reply["parts"] = list(map(len, served_parts))
             self._send(json.dumps(reply).encode(), served_parts)
 
-    def _send(self, asked: bytes, sent: Sequence[bytes]) -> None:
+    def _send(self, request: bytes, sent: Sequence[bytes]) -> None:
         requests = self._child.stdin
         assert requests is not None
         try:
-            requests.write(FRAME.pack(len(asked), sum(map(len, sent))) + asked)
+            requests.write(FRAME.pack(len(request), sum(map(len, sent))) + request)
             for part in sent:
                 requests.write(part)
             requests.flush()
@@ -312,10 +312,10 @@ class _Process:
     def _receive(self, expected: _Expected[T]) -> tuple[dict[str, Any], list[Any]]:
         answers = self._child.stdout
         assert answers is not None
-        said_bytes, parts_bytes = FRAME.unpack(_whole(answers, FRAME.size))
-        if said_bytes > MAX_SAID_BYTES or parts_bytes > expected.max_bytes:
+        answer_bytes, parts_bytes = FRAME.unpack(_read_exactly(answers, FRAME.size))
+        if answer_bytes > MAX_SAID_BYTES or parts_bytes > expected.max_bytes:
             raise ValueError("an answer larger than any honest one")
-        fields = json.loads(_whole(answers, said_bytes))
+        fields = json.loads(_read_exactly(answers, answer_bytes))
         return fields, [expected.take(answers, size) for size in sizes(fields, parts_bytes)]
 
     def _time_out(self) -> None:
@@ -339,7 +339,7 @@ class _Process:
         return f"{who} ended without an answer (exit code {code}): {_REMEDY}"
 
 
-def _whole(answers: IO[bytes], size: int) -> bytes:
+def _read_exactly(answers: IO[bytes], size: int) -> bytes:
     """Read so many bytes. Raises EOFError where there are fewer."""
     read = answers.read(size)
     if len(read) < size:

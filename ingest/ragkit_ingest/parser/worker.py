@@ -70,10 +70,10 @@ def serve(parse: Parse, *, memory_mb: int, cpu_s: int) -> None:
 
 
 def _call(
-    requests: BinaryIO, answers: BinaryIO, asked: dict[str, Any], data: bytes
+    requests: BinaryIO, answers: BinaryIO, request: dict[str, Any], data: bytes
 ) -> tuple[dict[str, Any], list[bytes]]:
     """Ask the parent for something. Raises EOFError when it is gone."""
-    _write(answers, _json({**asked, "parts": [len(data)]}), [data])
+    _write(answers, _json({**request, "parts": [len(data)]}), [data])
     reply = _read(requests)
     if reply is None:
         raise EOFError("the parent is gone")
@@ -89,26 +89,28 @@ def _write(answers: BinaryIO, body: bytes, files: list[bytes]) -> None:
     answers.flush()
 
 
-def _answer(parse: Parse, splitting: SplitWorker, data: bytes, asked: Mapping[str, Any]) -> Answer:
+def _answer(
+    parse: Parse, splitting: SplitWorker, data: bytes, request: Mapping[str, Any]
+) -> Answer:
     """Parse, unpack or split; put the outcome into words that JSON has, and bytes after them."""
-    if "recipe" in asked:
-        return _split(splitting, data, asked)
+    if "recipe" in request:
+        return _split(splitting, data, request)
     try:
-        options = read_options(asked["options"])
-        if asked["members"]:
-            return told_members(members_of(data, asked["suffix"], options))
-        return told(parse(data, asked["suffix"], options))
+        options = read_options(request["options"])
+        if request["members"]:
+            return told_members(members_of(data, request["suffix"], options))
+        return told(parse(data, request["suffix"], options))
     except IngestError as error:
-        return _failed(error.reason, asked), []
+        return _failed(error.reason, request), []
     except MemoryError:
         raise
     except Exception as error:  # noqa: BLE001 - the loop outlives every file
-        return _failed(f"parser failed: {_name(error)}", asked), []
+        return _failed(f"parser failed: {_name(error)}", request), []
 
 
-def _split(splitting: SplitWorker, data: bytes, asked: Mapping[str, Any]) -> Answer:
+def _split(splitting: SplitWorker, data: bytes, request: Mapping[str, Any]) -> Answer:
     try:
-        return splitting.split(asked, parts_in(data, asked["parts"]))
+        return splitting.split(request, parts_in(data, request["parts"]))
     except IngestError as error:
         return {"error": "chunk", "reason": error.reason}, []
     except (MemoryError, EOFError):
@@ -117,8 +119,8 @@ def _split(splitting: SplitWorker, data: bytes, asked: Mapping[str, Any]) -> Ans
         return {"error": "chunk", "reason": f"splitter failed: {_name(error)}"}, []
 
 
-def _failed(reason: str, asked: Mapping[str, Any]) -> dict[str, str]:
-    return {"error": "parse", "reason": masked_reason(reason, read_options(asked["options"]))}
+def _failed(reason: str, request: Mapping[str, Any]) -> dict[str, str]:
+    return {"error": "parse", "reason": masked_reason(reason, read_options(request["options"]))}
 
 
 def _json(answer: dict[str, Any]) -> bytes:
@@ -126,8 +128,8 @@ def _json(answer: dict[str, Any]) -> bytes:
 
 
 def _name(error: Exception) -> str:
-    said = " ".join(str(error).split())[:200]
-    return f"{type(error).__name__}: {said}" if said else type(error).__name__
+    message = " ".join(str(error).split())[:200]
+    return f"{type(error).__name__}: {message}" if message else type(error).__name__
 
 
 def _read(requests: BinaryIO) -> tuple[bytes, dict[str, Any]] | None:
@@ -135,10 +137,10 @@ def _read(requests: BinaryIO) -> tuple[bytes, dict[str, Any]] | None:
     head = requests.read(FRAME.size)
     if len(head) < FRAME.size:
         return None
-    asked_bytes, data_bytes = FRAME.unpack(head)
-    asked: dict[str, Any] = json.loads(requests.read(asked_bytes))
+    request_bytes, data_bytes = FRAME.unpack(head)
+    request: dict[str, Any] = json.loads(requests.read(request_bytes))
     data = requests.read(data_bytes)
-    return (data, asked) if len(data) == data_bytes else None
+    return (data, request) if len(data) == data_bytes else None
 
 
 if __name__ == "__main__":

@@ -45,9 +45,11 @@ def steps_of(embedders: Embedders, store: PostgresStore, collection: str, *, str
     made = _made(settings, options, store, collection, analyser)
     now = made[active.id] if active else fingerprint(settings, options, analyser=analyser)
     # A collection from before sources were noted is noted now, if its model is the settings'.
-    new = active is None or (not active.source and embedder is embedders.default)
+    is_new = active is None or (not active.source and embedder is embedders.default)
     unchanged = _unchanged(settings, options, store, collection, analyser)
-    return Steps(embedder, now, settings, options, analyser=analyser, earlier=unchanged, new=new)
+    return Steps(
+        embedder, now, settings, options, analyser=analyser, earlier=unchanged, is_new=is_new
+    )
 
 
 def fingerprints_of(embedders: Embedders, store: PostgresStore, collection: str) -> frozenset[str]:

@@ -29,7 +29,7 @@ from ragkit_ingest.run.steps import read
 from ragkit_ingest.run.tally import Tally
 from ragkit_ingest.run.unpacking import unpacked
 from ragkit_ingest.run.vanished import delete_vanished, tell_of_kept
-from ragkit_ingest.run.watch_state import Looks
+from ragkit_ingest.run.watch_state import WatchState
 from ragkit_ingest.sources import SourceOptions, find
 from ragkit_ingest.sources.places import Places, several
 
@@ -128,11 +128,11 @@ def ingesting(
     listing = find(several(places), sources, settings=settings)
     models = embedders or Embedders(settings)
     name = collection or settings.collection
-    looks = Looks() if watch else None
+    watch_state = WatchState() if watch else None
 
     def look() -> IngestReport:
         return _Run(
-            *(models, name, listing, looks),
+            *(models, name, listing, watch_state),
             jobs=jobs,
             sync=sync,
             force=force,
@@ -153,7 +153,7 @@ class _Run:
         embedders: Embedders,
         collection: str,
         listing: Listing,
-        looks: Looks | None,
+        watch_state: WatchState | None,
         *,
         jobs: int | None,
         sync: bool,
@@ -166,7 +166,7 @@ class _Run:
         self._settings = embedders.settings
         self._collection = collection
         self._listing = listing
-        self._looks = looks
+        self._watch_state = watch_state
         self._jobs = jobs
         self._sync = sync
         self._force = force
@@ -214,7 +214,7 @@ class _Run:
             try:
                 self._fill(store, owner.id)
             finally:
-                if self._is_new and self._looks is None:
+                if self._is_new and self._watch_state is None:
                     store.drop_unused(owner.id, self._run)
 
     def _fill(self, store: PostgresStore, collection: int) -> None:
@@ -224,7 +224,7 @@ class _Run:
         files = self._files(store, steps)
         try:
             first = next(files, None)
-            if first is not None or self._looks is None:
+            if first is not None or self._watch_state is None:
                 self._run = store.job_ledger.start_run(collection, JOB_KIND)
                 self._take_in(store, collection, steps, chain(filter(None, [first]), files))
         except OtherModelError as error:
@@ -243,19 +243,19 @@ class _Run:
     def _files(self, store: PostgresStore, steps: Steps) -> Iterator[Item]:
         """Yield the files that are to be read."""
         files = (item for _, item in self._listing.files())
-        if self._looks is None:
+        if self._watch_state is None:
             return files
-        self._looks.begin(steps)
-        failed = failing(store, self._collection) if self._looks.failures else {}
+        self._watch_state.begin(steps)
+        failed = failing(store, self._collection) if self._watch_state.failures else {}
         known = partial(store.known, self._collection)
-        return self._looks.changed(files, steps, known, failed, self._tally)
+        return self._watch_state.changed(files, steps, known, failed, self._tally)
 
     def _end(self, store: PostgresStore, collection: int) -> None:
         """Note in the ledger what was done; where that is nothing, a look leaves nothing there."""
         report, ledger = self._report(), store.job_ledger
-        if self._run is not None or (self._looks is not None and self._looks.failures):
+        if self._run is not None or (self._watch_state is not None and self._watch_state.failures):
             ledger.settle(self._mended(store))
-        others_failed = self._looks is None or self._looks.end(report.failures)
+        others_failed = self._watch_state is None or self._watch_state.end(report.failures)
         if others_failed or report.has_changed:
             run = ledger.start_run(collection, JOB_KIND) if self._run is None else self._run
             ledger.end_run(run, report.as_json())
@@ -284,7 +284,7 @@ class _Run:
             if steps.options.boilerplate == "drop":
                 steps.lines = self._repeated_lines(store, parsers, steps)
             stages = self._stages(store, steps, shared, worker)
-            unpack = unpacked if self._looks is None else self._looks.things
+            unpack = unpacked if self._watch_state is None else self._watch_state.unpack
             stages.run(groups_of(unpack(files, parsers, steps.max_file_bytes)), self._look)
 
     def _stages(

@@ -99,7 +99,7 @@ class Steps:
         *,
         analyser: str = ANALYSER,
         earlier: frozenset[str] = frozenset(),
-        new: bool = False,
+        is_new: bool = False,
     ) -> None:
         self.embedder = embedder
         self.analyser = analyser
@@ -108,20 +108,29 @@ class Steps:
         self.options = options
         self.lines: Lines = {}  # that repeat across a folder's files, and are to be left out
         self._embedding = Embedding(embedder, options)
-        self.new = new
+        self.is_new = is_new
         self.max_file_bytes = settings.max_file_mb << 20
         self._unzipped_bytes = settings.parse_unzipped_mb << 20
 
     @property
     def parse_options(self) -> ParseOptions:
-        """What a parser is to be told."""
+        """Options for the parser."""
         return parse_options(self.options, unzipped_bytes=self._unzipped_bytes)
 
-    def is_known(self, source: Source, known: Mapping[str, tuple[str, str]]) -> bool:
-        """Tell whether what the store has under a URI, by hash and fingerprint, is this."""
-        content, made = known.get(source.item.uri, ("", ""))
-        same = content == source.content_hash and made in self.fingerprints
-        return same and not source.error
+    def is_known(self, source: Source, stored: Mapping[str, tuple[str, str]]) -> bool:
+        """Return whether the store has what would be made of a source; see `is_current`."""
+        return not source.error and self.is_current(source.item.uri, source.content_hash, stored)
+
+    def is_current(
+        self, uri: str, content_hash: str, stored: Mapping[str, tuple[str, str]]
+    ) -> bool:
+        """Return whether a stored document was made of this content by these steps.
+
+        `stored` maps URIs to content hash and fingerprint. `upload_place.put_source` has the same
+        rule in SQL, for an upload whose document may have been replaced meanwhile.
+        """
+        stored_hash, fingerprint = stored.get(uri, ("", ""))
+        return stored_hash == content_hash and fingerprint in self.fingerprints
 
     def get_ready(self) -> None:
         """Load what splitting needs: the embedder, whose tokens are counted. At once, if it is.
@@ -152,21 +161,21 @@ class Steps:
         item = source.item
         title = item.title or parsed.title or only_heading(parsed, item.suffix) or item.name
         about = Description(title, {**parsed.metadata, **item.metadata}, parsed.notes)
-        said = mask_description(about, item.uri, self.options)
+        description = mask_description(about, item.uri, self.options)
         document = NewDocument(
             uri=item.uri,
             content_hash=source.content_hash,
             fingerprint=self.fingerprint,
             text=parsed.text,
             chunks=chunks,
-            title=said.title,
+            title=description.title,
             language=language(parsed.text),
             media_type=MEDIA_TYPES[item.suffix],
-            metadata=said.metadata,
+            metadata=description.metadata,
             pages=parsed.pages,
             size_bytes=source.size_bytes,
         )
-        return Prepared(document, self._embedding.rows(document, spans), said.notes)
+        return Prepared(document, self._embedding.rows(document, spans), description.notes)
 
     def embed(self, rows: Rows) -> Vectors:
         """Embed some rows, of any documents: shape (rows, dimension)."""
@@ -181,6 +190,6 @@ class Steps:
         return SplitRecipe(self.options, self.embedder, reserve, self.analyser)
 
 
-def rows_of(some: Iterable[Prepared]) -> Rows:
+def rows_of(documents: Iterable[Prepared]) -> Rows:
     """Return what is embedded of several documents, in order."""
-    return cast("Rows", [row for one in some for row in one.rows])
+    return cast("Rows", [row for document in documents for row in document.rows])

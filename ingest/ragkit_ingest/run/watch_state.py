@@ -1,7 +1,6 @@
-"""What the last look at the same places saw, so that the next one reads only what has changed.
+"""The state of watched files between two passes, so that a pass reads only files that changed.
 
-A file whose stamp is as it was, and whose content the store still has, is not opened. It knows
-nothing of how files are found or taken in.
+A file with the same stamp, whose content the store still has, is not opened.
 """
 
 from __future__ import annotations
@@ -37,8 +36,8 @@ Known = Callable[[list[str]], Mapping[str, tuple[str, str]]]  # by URI: content 
 
 
 @dataclass(slots=True)
-class _Seen:
-    """A file as it was: its stamp, since when, and what was read of it, by URI."""
+class _FileState:
+    """The state of a file: its stamp, since when it has it, and the hashes of its items by URI."""
 
     stamp: Stamp
     since_s: float
@@ -46,8 +45,8 @@ class _Seen:
     hashes: dict[str, str] | None = field(default_factory=dict)  # None: it could not be read
 
 
-class Looks:
-    """The looks of one watch, one after the other; `clock` and `steady` tell the time."""
+class WatchState:
+    """The state of one watch over its passes; `clock` and `steady` return the time in seconds."""
 
     def __init__(
         self,
@@ -57,105 +56,99 @@ class Looks:
     ) -> None:
         self._clock = clock
         self._steady = steady
-        self._before: dict[str, _Seen] = {}
-        self._now: dict[str, _Seen] = {}
-        self._made = ""  # fingerprint
+        self._previous: dict[str, _FileState] = {}
+        self._current: dict[str, _FileState] = {}
+        self._fingerprint = ""  # fingerprint
         self.failures: tuple[Failure, ...] = ()
 
     def begin(self, steps: Steps) -> None:
-        """Begin a look; where other options or models are in force, what failed is tried again."""
-        if self._made not in {"", steps.fingerprint}:
+        """Begin a pass; other options or models make failed files be tried again."""
+        if self._fingerprint not in {"", steps.fingerprint}:
             self.failures = ()
-        self._made = steps.fingerprint
-        self._now = {}
+        self._fingerprint = steps.fingerprint
+        self._current = {}
 
     def end(self, failures: tuple[Failure, ...]) -> bool:
-        """End a look; say whether other files failed than at the one before."""
-        self._before, self._now = self._now, {}
-        before, self.failures = self.failures, failures
-        return before != failures
+        """End a pass; return whether other files failed than in the previous one."""
+        self._previous, self._current = self._current, {}
+        previous, self.failures = self.failures, failures
+        return previous != failures
 
     def changed(
         self,
         files: Iterable[Item],
         steps: Steps,
-        known: Known,
+        hashes_of: Known,
         failed: Mapping[str, str],
         tally: Tally,
     ) -> Iterator[Item]:
-        """Yield the files that are to be read; what the others hold is counted as unchanged.
+        """Yield the files to be read, and count the items of the others as unchanged.
 
-        `failed` maps URIs to the content that the ledger says has failed: this fails again, without
-        being tried.
+        `failed` maps URIs to content that failed by the ledger: it counts as failed untried.
         """
-        rest = iter(files)
-        lasting = {one.uri: one for one in self.failures if one.stage in _LASTING}
-        while some := [(item, self._seen(item)) for item in islice(rest, _GROUP)]:
-            same = [seen.hashes for _, seen in some if seen and seen.hashes]
-            has = known([uri for hashes in same for uri in hashes]) if same else {}
-            for item, seen in some:
-                if seen is None or seen.hashes is None:
+        remaining = iter(files)
+        lasting = {failure.uri: failure for failure in self.failures if failure.stage in _LASTING}
+        while group := [(item, self._state_of(item)) for item in islice(remaining, _GROUP)]:
+            unchanged = [state.hashes for _, state in group if state and state.hashes]
+            stored = hashes_of([uri for hashes in unchanged for uri in hashes]) if unchanged else {}
+            for item, state in group:
+                if state is None or state.hashes is None:
                     yield item
                     continue
                 bad = [
                     lasting[uri]
-                    for uri, content in seen.hashes.items()
+                    for uri, content in state.hashes.items()
                     if uri in lasting and failed.get(uri) == content
                 ]
                 good = [
                     uri
-                    for uri, content in seen.hashes.items()
-                    if _is_made(steps, has, uri, content)
+                    for uri, content in state.hashes.items()
+                    if steps.is_current(uri, content, stored)
                 ]
-                if len(good) + len(bad) < len(seen.hashes):
+                if len(good) + len(bad) < len(state.hashes):
                     yield item
                     continue
-                self._now[item.uri] = seen
-                tally.saw(seen.hashes)
+                self._current[item.uri] = state
+                tally.saw(state.hashes)
                 tally.count(unchanged=len(good))
-                for one in bad:
-                    tally.failed(one.uri, one.stage, one.reason)
+                for failure in bad:
+                    tally.failed(failure.uri, failure.stage, failure.reason)
 
-    def things(self, files: Iterable[Item], parsers: ParserPool, max_bytes: int) -> Iterator[Item]:
-        """Unpack files that are to be read, and note what is read of them."""
+    def unpack(self, files: Iterable[Item], parsers: ParserPool, max_bytes: int) -> Iterator[Item]:
+        """Unpack files that are to be read, and note the hashes of their items."""
         for file in files:
-            seen = self._now.get(file.uri)
+            state = self._current.get(file.uri)
             for item in unpacked([file], parsers, max_bytes):
-                yield item if seen is None else replace(item, read=_noting(item, seen))
+                yield item if state is None else replace(item, read=_read_and_note(item, state))
 
-    def _seen(self, item: Item) -> _Seen | None:
-        """Look at a file from outside; return what is known of it if it is surely as it was."""
+    def _state_of(self, item: Item) -> _FileState | None:
+        """Return the previous state of a file that has surely not changed, without opening it."""
         stamp = item.stamp()
         if stamp is None:
             return None
-        now = self._steady()
-        before = self._before.get(item.uri)
-        same = before if before is not None and before.stamp == stamp else None
-        if same is not None and same.is_sure:
-            self._now[item.uri] = _Seen(stamp, same.since_s, is_sure=True)  # if it is read anew
-            return same
-        since_s = now if same is None else same.since_s
-        old = stamp.changed_at is not None and self._clock() - stamp.changed_at > _OLD_S
-        sure = stamp.is_exact or old or now - since_s >= _TICK_S
-        self._now[item.uri] = _Seen(stamp, since_s, is_sure=sure)
+        time_s = self._steady()
+        previous = self._previous.get(item.uri)
+        unchanged = previous if previous is not None and previous.stamp == stamp else None
+        if unchanged is not None and unchanged.is_sure:
+            self._current[item.uri] = _FileState(stamp, unchanged.since_s, is_sure=True)
+            return unchanged
+        since_s = time_s if unchanged is None else unchanged.since_s
+        is_old = stamp.changed_at is not None and self._clock() - stamp.changed_at > _OLD_S
+        is_sure = stamp.is_exact or is_old or time_s - since_s >= _TICK_S
+        self._current[item.uri] = _FileState(stamp, since_s, is_sure=is_sure)
         return None
 
 
-def _is_made(steps: Steps, has: Mapping[str, tuple[str, str]], uri: str, content: str) -> bool:
-    stored, made = has.get(uri, ("", ""))
-    return stored == content and made in steps.fingerprints
+def _read_and_note(item: Item, state: _FileState) -> Callable[[int], bytes]:
+    """Return a reader that notes an item's hash, or that the item could not be read."""
 
-
-def _noting(item: Item, seen: _Seen) -> Callable[[int], bytes]:
-    """Return what reads a thing and notes its content's hash, or that it could not be read."""
-
-    def noting(max_bytes: int) -> bytes:
+    def read_and_note(max_bytes: int) -> bytes:
         source = read(item, max_bytes=max_bytes)
         if source.error is not None:
-            seen.hashes = None
+            state.hashes = None
             raise source.error
-        if seen.hashes is not None:
-            seen.hashes[item.uri] = source.content_hash
+        if state.hashes is not None:
+            state.hashes[item.uri] = source.content_hash
         return source.data
 
-    return noting
+    return read_and_note

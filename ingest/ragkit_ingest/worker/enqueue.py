@@ -1,7 +1,7 @@
-"""`ragkit ingest --queue`: what has changed is entered in the ledger, for workers to take in.
+"""`ragkit ingest --queue`: enter changed files in the ledger, for workers to ingest.
 
-Files are read and hashed, so that what is unchanged is not queued; archives and files of records
-are queued as they are. Nothing is parsed or embedded, and no model is loaded.
+Files are read and hashed, so that unchanged files are not queued; archives and files of records are
+queued unread. Nothing is parsed or embedded, and no model is loaded.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby, islice
+from operator import itemgetter
 from typing import TYPE_CHECKING, Final
 
 from ragkit.errors import UsageError
@@ -40,25 +41,25 @@ _GROUP: Final = 64  # queued together; arbitrary: as late as the first of them w
 
 @dataclass(frozen=True, slots=True)
 class QueueReport:
-    """What was queued by this command; how many wait in the collection now, whoever queued them.
+    """Files queued by this command, and all files that wait in the collection now.
 
-    `found` counts what else came of the files.
+    `others` counts the files that were not queued.
     """
 
     queued: int
     waiting: int
-    found: IngestReport
+    others: IngestReport
 
     def as_json(self) -> dict[str, object]:
         """Return the shape that `ragkit ingest --queue --json` prints."""
-        found = self.found.as_json()
-        kept = {name: found[name] for name in ("failures", *SKIPPED_KEYS, "seconds")}
+        counts = self.others.as_json()
+        shared = {name: counts[name] for name in ("failures", *SKIPPED_KEYS, "seconds")}
         return {
             "queued": self.queued,
             "waiting": self.waiting,
-            "unchanged": self.found.unchanged,
-            "deleted": self.found.deleted,
-            **kept,
+            "unchanged": self.others.unchanged,
+            "deleted": self.others.deleted,
+            **shared,
         }
 
 
@@ -71,7 +72,7 @@ def enqueue(
     sources: SourceOptions | None = None,
     sync: bool = False,
 ) -> QueueReport:
-    """Queue what has changed in the places; with `sync`, delete what has vanished from them.
+    """Queue changed files of the places; with `sync`, delete documents of vanished files.
 
     Raises what `ingest` raises, and UsageError for standard input and for a collection whose
     boilerplate is dropped: no worker sees a whole folder.
@@ -96,7 +97,7 @@ def enqueue(
             store.drop_unused(owner.id)
     seconds = time.perf_counter() - started
     report = queueing.tally.report(skipped=listing.skipped, seconds=seconds)
-    wait = {one.collection: one.files for one in waiting(database.pool, settings.tenant)}
+    wait = {queue.collection: queue.files for queue in waiting(database.pool, settings.tenant)}
     return QueueReport(queued, wait.get(owner.id, 0), report)
 
 
@@ -128,37 +129,37 @@ class _Queueing:
         self._options = options
         self._sync = sync
         self._places: dict[tuple[str, bool], int] = {}
-        self._whole: list[str] = []  # URIs of what holds other things
+        self._containers: list[str] = []  # their URIs
         self.tally = Tally()
 
     def queue(self, listing: Listing) -> int:
-        """Queue what has changed; return how many files wait that were seen here."""
-        rest, queued = listing.files(), 0
-        while some := list(islice(rest, _GROUP)):
-            self.tally.saw(item.uri for _, item in some)
+        """Queue changed files; return how many of these files wait."""
+        files, queued = listing.files(), 0
+        while group := list(islice(files, _GROUP)):
+            self.tally.saw(item.uri for _, item in group)
             began = time.perf_counter()
-            found = sorted(self._changed(some), key=lambda one: one[0])
+            changed = sorted(self._changed(group), key=itemgetter(0))
             age_s = time.perf_counter() - began
-            for place, files in groupby(found, key=lambda one: one[0]):
-                queued += self._worker.put(place, [file for _, file in files], age_s=age_s)
+            for place, entries in groupby(changed, key=itemgetter(0)):
+                queued += self._worker.put(place, [file for _, file in entries], age_s=age_s)
         return queued
 
     def delete_vanished(self, listing: Listing) -> None:
         """Delete what came from these places and is gone; what is in archives workers look at."""
         of = (self._store, self._collection, listing, self.tally)
-        delete_vanished(*of, but_in=self._whole)
+        delete_vanished(*of, but_in=self._containers)
         tell_of_kept(*of)
 
     def _changed(
-        self, some: Sequence[tuple[str, Item]]
+        self, group: Sequence[tuple[str, Item]]
     ) -> Iterator[tuple[int, tuple[str, str, str]]]:
         """Yield files that are to be queued: place; URI, hash, path."""
-        known = self._store.known(self._collection, [item.uri for _, item in some])
-        for root, item in some:
+        stored = self._store.known(self._collection, [item.uri for _, item in group])
+        for root, item in group:
             if not root:
                 raise UsageError("Standard input cannot be queued: no other machine can read it.")
             if isinstance(item, Container | RecordFile):
-                self._whole.append(item.uri)
+                self._containers.append(item.uri)
                 yield self._place(root, item), (item.uri, "", item.path)
                 continue
             if reason := passed_over(item, self._steps.options):
@@ -168,7 +169,7 @@ class _Queueing:
             if source.error is not None:
                 reason = masked_reason(source.error.reason, self._steps.options)
                 self.tally.failed(item.uri, source.error.stage, reason)
-            elif self._steps.is_known(source, known):
+            elif self._steps.is_known(source, stored):
                 self.tally.count(unchanged=1)
             else:
                 yield self._place(root, item), (item.uri, source.content_hash, item.path)
@@ -177,6 +178,6 @@ class _Queueing:
         """Return the number of a place for files that are found in it, or named themselves."""
         key = (root, item.found)
         if key not in self._places:
-            said = said_of(self._options, found=item.found, sync=self._sync)
-            self._places[key] = self._worker.add_place(root, said)
+            options = said_of(self._options, found=item.found, sync=self._sync)
+            self._places[key] = self._worker.add_place(root, options)
         return self._places[key]

@@ -16,7 +16,14 @@ from typing import TYPE_CHECKING, Any
 
 import ragkit
 from ragkit.errors import IngestError, LeaseLostError, RagkitError
-from ragkit_ingest.executor.ray.parcels import Embedded, Outcome, Parsed, Sent, each, without_bytes
+from ragkit_ingest.executor.ray.parcels import (
+    Embedded,
+    Outcome,
+    Parsed,
+    Sent,
+    process_parcels,
+    without_bytes,
+)
 from ragkit_ingest.run.outage import AWAY, is_away, waits_s
 from ragkit_ingest.run.tally import Figures, Live, Task
 
@@ -64,7 +71,7 @@ class Parse:
         self._version = version
 
     def __call__(self, packed: pyarrow.Table) -> pyarrow.Table:
-        return each(packed, self._checked)
+        return process_parcels(packed, self._checked)
 
     def _checked(self, parcel: Sent) -> Parcel:
         if self._version != ragkit.__version__:
@@ -118,7 +125,7 @@ class Embed:
             self._pool.close()
 
     def __call__(self, packed: pyarrow.Table) -> pyarrow.Table:
-        return each(packed, lambda parcel: guarded(parcel, self._embed))
+        return process_parcels(packed, lambda parcel: guarded(parcel, self._embed))
 
     def _embed(self, parcel: Parsed) -> Parcel:
         steps, task = self._steps, parcel.task
@@ -159,7 +166,7 @@ class Write:
         self._open: Database | None = None
 
     def __call__(self, packed: pyarrow.Table) -> pyarrow.Table:
-        return each(packed, lambda parcel: guarded(parcel, self._patiently))
+        return process_parcels(packed, lambda parcel: guarded(parcel, self._patiently))
 
     def close(self) -> None:
         """Let go of the database."""

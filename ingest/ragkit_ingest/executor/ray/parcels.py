@@ -100,24 +100,26 @@ def parcels(packed: pyarrow.Table) -> Iterator[Parcel]:
         yield parcel
 
 
-def blocks(things: Sequence[Task], *, most: int, most_bytes: int) -> Iterator[pyarrow.Table]:
-    """Divide a wave into tables of up to so many things and bytes, one thing at least."""
-    some: list[Parcel] = []
+def blocks(tasks: Sequence[Task], *, max_files: int, most_bytes: int) -> Iterator[pyarrow.Table]:
+    """Divide tasks into tables of at most so many files and bytes, but at least one file."""
+    block: list[Parcel] = []
     size = 0
-    for place, task in enumerate(things):
-        more = len(task.source.data)
-        if some and (len(some) >= most or size + more > most_bytes):
-            yield table(some)
-            some, size = [], 0
-        some.append(sent(place, task))
-        size += more
-    if some:
-        yield table(some)
+    for place, task in enumerate(tasks):
+        task_bytes = len(task.source.data)
+        if block and (len(block) >= max_files or size + task_bytes > most_bytes):
+            yield table(block)
+            block, size = [], 0
+        block.append(sent(place, task))
+        size += task_bytes
+    if block:
+        yield table(block)
 
 
-def each(packed: pyarrow.Table, do: Callable[[Any], Parcel]) -> pyarrow.Table:
-    """Do something with each parcel that is not an outcome already."""
-    return table(one if isinstance(one, Outcome) else do(one) for one in parcels(packed))
+def process_parcels(packed: pyarrow.Table, process: Callable[[Any], Parcel]) -> pyarrow.Table:
+    """Process each parcel that is not an outcome yet."""
+    return table(
+        parcel if isinstance(parcel, Outcome) else process(parcel) for parcel in parcels(packed)
+    )
 
 
 def _elsewhere(max_bytes: int) -> NoReturn:

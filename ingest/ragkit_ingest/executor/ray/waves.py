@@ -117,9 +117,9 @@ class Waves:
             raise self._errors[0]
         look()
 
-    def _guarded(self, work: Callable[[Any], None], what: Any) -> None:
+    def _guarded(self, work: Callable[[Any], None], argument: Any) -> None:
         try:
-            work(what)
+            work(argument)
         except Broken:
             return
         except BaseException as error:  # noqa: BLE001  raised again by the thread that started it
@@ -168,48 +168,48 @@ class Waves:
         """Work through the waves. The cluster is joined when there is something for it to do."""
         size: Size | None = None
         while waves := self._waves.take():
-            if self._steps.new and not self._tally.embedded:
+            if self._steps.is_new and not self._tally.embedded:
                 adopt(self._steps, self._settings, self._store, self._collection)
             for wave in waves:
                 if _is_suspect(wave[0]):
-                    self._here(wave)
+                    self._process_locally(wave)
                     continue
                 size = size or stack.enter_context(cluster.joined())
                 self._spread(wave, size)
 
     def _spread(self, wave: Sequence[Task], size: Size) -> None:
-        """Have the cluster do a wave, and what is left of it when the cluster breaks it off.
+        """Process a wave on the cluster, and again its rest when the cluster breaks it off.
 
-        Where a try settled nothing, one thing may be to blame: the halves are tried, down to it
-        alone, which is set aside. Ray itself has done it again several times by then.
+        If a try settled nothing, one task may be the cause: the halves are tried, down to a single
+        task, which fails. Ray itself has retried it several times by then.
         """
         from ray.exceptions import RayError, RayTaskError
 
-        left = dict(enumerate(wave))
-        most = _BLOCK_FILES_GPU if size.gpus else _BLOCK_FILES
-        packed = blocks(wave, most=most, most_bytes=_BLOCK_BYTES)
+        remaining = dict(enumerate(wave))
+        max_files = _BLOCK_FILES_GPU if size.gpus else _BLOCK_FILES
+        packed = blocks(wave, max_files=max_files, most_bytes=_BLOCK_BYTES)
         try:
-            self._settle(left, results(packed, self._plan, size))
+            self._settle(remaining, results(packed, self._plan, size))
         except RayTaskError:
             raise  # a fault of ours, which no thing is to blame for
         except RayError as error:
             log.warning("the Ray cluster broke a wave off: %s", _short(error))
-        things = list(left.values())
-        if len(wave) == 1 and things:
-            self._outcomes.fail(things[0], IngestError("worker", _ENDED))
+        tasks = list(remaining.values())
+        if len(wave) == 1 and tasks:
+            self._outcomes.fail(tasks[0], IngestError("worker", _ENDED))
             self._under_way.leave(1)
             return
-        middle = len(things) if len(things) < len(wave) else (len(things) + 1) // 2
-        for half in filter(None, (things[:middle], things[middle:])):
+        middle = len(tasks) if len(tasks) < len(wave) else (len(tasks) + 1) // 2
+        for half in filter(None, (tasks[:middle], tasks[middle:])):
             self._spread(half, size)
 
-    def _here(self, wave: Sequence[Task]) -> None:
-        """Do a wave in this program, as it is done without Ray."""
+    def _process_locally(self, wave: Sequence[Task]) -> None:
+        """Process a wave in this program, by the same stages."""
         plan = self._plan
         parse = Parse(plan.options, plan.limits, plan.version)
         embed = Embed(plan.recipe, plan.limits)
         write = Write(plan.settings, self._collection)
-        packed = blocks(wave, most=1, most_bytes=_BLOCK_BYTES)
+        packed = blocks(wave, max_files=1, most_bytes=_BLOCK_BYTES)
         try:
             self._settle(dict(enumerate(wave)), (write(embed(parse(block))) for block in packed))
         finally:
@@ -217,14 +217,14 @@ class Waves:
             embed.close()
             write.close()
 
-    def _settle(self, left: dict[int, Task], done: Iterable[pyarrow.Table]) -> None:
-        """Note what became of things, and take them out of what is left."""
+    def _settle(self, remaining: dict[int, Task], done: Iterable[pyarrow.Table]) -> None:
+        """Record the outcomes of tasks, and remove these from the remaining ones."""
         for packed in done:
             for outcome in parcels(packed):
                 assert isinstance(outcome, Outcome)
                 if self._stop.is_set():
                     raise Broken
-                if left.pop(outcome.place, None) is None:
+                if remaining.pop(outcome.place, None) is None:
                     continue  # Ray did it once more
                 self._note(outcome)
                 self._under_way.leave(1)
@@ -257,20 +257,20 @@ class Waves:
             analyser=steps.analyser,
             lines=steps.lines,
         )
-        told = without_secrets(self._settings, keep=("database_url",))
-        return Plan(recipe, steps.parse_options, self._limits, told, parsers=self._parsers)
+        settings = without_secrets(self._settings, keep=("database_url",))
+        return Plan(recipe, steps.parse_options, self._limits, settings, parsers=self._parsers)
 
 
 def _is_suspect(task: Task) -> bool:
-    """Tell whether a thing was taken alone: it was at hand when a program ended, several times."""
+    """Return whether a task has to be tried alone: programs ended while they had it."""
     return task.job.attempts > MAX_TOGETHER
 
 
 def _error(outcome: Outcome) -> RagkitError:
-    """Make the error again that ended the work on another machine."""
+    """Rebuild the error that ended the work on another machine."""
     kind = getattr(errors, outcome.stage, RagkitError)
-    made: RagkitError = kind(outcome.reason)
-    return made
+    error: RagkitError = kind(outcome.reason)
+    return error
 
 
 def _short(error: BaseException) -> str:
