@@ -63,11 +63,12 @@ gate: tools ## fail when ragkit finds or answers worse than benchmarks/baseline.
 
 check: lint test ## lint and test: run it before every commit
 
-lint: tools ## format, lint, types, the import star
+lint: tools ## format, lint, types, the import star, names that say nothing
 	$(BIN)/ruff format --check $(PACKAGES)
 	$(BIN)/ruff check $(PACKAGES)
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/python -m tests.vague_names --limit 1
 
 lock: tools ## write the lists with hashes that deploy/ installs, after a change of constraints.txt
 	$(BIN)/python environments/lock.py

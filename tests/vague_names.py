@@ -11,7 +11,13 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
-PACKAGES = ("ragkit", "ingest/ragkit_ingest", "serve", "eval/ragkit_eval")
+PACKAGES = (
+    "ragkit",
+    "ingest/ragkit_ingest",
+    "serve/ragkit_serve",
+    "serve/ragkit_models",
+    "eval/ragkit_eval",
+)
 
 VAGUE = frozenset(
     """

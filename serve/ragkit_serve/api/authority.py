@@ -63,8 +63,11 @@ def server_address(request: Request) -> str:
 def is_same_origin(origin: str, scheme: str, authority: Authority) -> bool:
     """Tell whether a web origin is this server's own: scheme, host and port are all the same."""
     origin_scheme, separator, address = origin.partition("://")
-    theirs = read_authority(address)
-    if not separator or origin_scheme != scheme or scheme not in _PORTS or theirs is None:
+    origin_authority = read_authority(address)
+    if not separator or origin_scheme != scheme or scheme not in _PORTS or origin_authority is None:
         return False
     default = _PORTS[scheme]
-    return (theirs.name, theirs.port or default) == (authority.name, authority.port or default)
+    return (origin_authority.name, origin_authority.port or default) == (
+        authority.name,
+        authority.port or default,
+    )

@@ -216,15 +216,15 @@ def _number(extra: dict[str, Any], name: str, kind: type) -> Any:
     return kind(value)
 
 
-def _schema(wanted: dict[str, Any] | None) -> dict[str, Any] | None:
+def _schema(response_format: dict[str, Any] | None) -> dict[str, Any] | None:
     """Read a response format: text, any JSON object, or what a schema allows."""
-    if wanted is None or wanted.get("type") == "text":
+    if response_format is None or response_format.get("type") == "text":
         return None
-    if wanted.get("type") == "json_object":
+    if response_format.get("type") == "json_object":
         return {"type": "object"}
-    named = wanted.get("json_schema")
+    named = response_format.get("json_schema")
     schema = named.get("schema") if isinstance(named, dict) else None
-    if wanted.get("type") == "json_schema" and isinstance(schema, dict):
+    if response_format.get("type") == "json_schema" and isinstance(schema, dict):
         return schema
     raise ApiError(
         400,

@@ -267,10 +267,10 @@ def _cursor(stored: StoredConversation) -> str:
     return f"{(stored.updated_at - _EPOCH) // timedelta(microseconds=1)}_{stored.id}"
 
 
-def _position(after: str | None) -> tuple[datetime, UUID] | None:
-    if after is None:
+def _position(cursor: str | None) -> tuple[datetime, UUID] | None:
+    if cursor is None:
         return None
-    parts = _CURSOR.fullmatch(after)
+    parts = _CURSOR.fullmatch(cursor)
     try:
         if parts is not None:
             return _EPOCH + timedelta(microseconds=int(parts[1])), UUID(parts[2])

@@ -94,7 +94,7 @@ class EventStream(Response):
             await asyncio.wait(tasks, timeout=2.0)
             await self._held.aclose()
         if "sent" in first:
-            next(task for task, what in tasks.items() if what == "sent").result()
+            next(task for task, name in tasks.items() if name == "sent").result()
         elif "gone" not in first:
             await self._last(send, _shutting_down())
 

@@ -94,17 +94,17 @@ class Keyring:
     ) -> Caller | None:
         digest = sha256(kind + secret.encode("utf-8", "replace")).digest()
         entry = self._known.get(digest)
-        now = time.monotonic()
-        if entry is not None and entry.until > now:
+        time_s = time.monotonic()
+        if entry is not None and entry.until > time_s:
             return entry.caller
         caller = await to_thread.run_sync(ask, secret, limiter=lane)
         if caller is None:
             self._known.pop(digest, None)  # what is unknown takes no room
             return None
         if len(self._known) >= MAX_REMEMBERED:
-            self._known = {d: k for d, k in self._known.items() if k.until > now}
+            self._known = {d: k for d, k in self._known.items() if k.until > time_s}
         if len(self._known) < MAX_REMEMBERED:
-            self._known[digest] = _Known(caller, now + self._remembered_s)
+            self._known[digest] = _Known(caller, time_s + self._remembered_s)
         return caller
 
     def _ask_key(self, secret: str) -> Caller | None:

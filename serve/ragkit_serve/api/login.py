@@ -90,17 +90,17 @@ async def sign_on(request: Request, next: str = "/") -> Response:
 @router.get("/login/callback", dependencies=[public()], include_in_schema=False)
 async def signed_on(request: Request, code: str = "", state: str = "") -> Response:
     """Take the provider's answer, if this browser began the sign-on that it belongs to."""
-    here: State = request.app.state.ragkit
+    server_state: State = request.app.state.ragkit
     browser = _under_way(request)
-    lane = await here.quota.lane(request.scope)
-    taken = await to_thread.run_sync(
-        logins.finish_sign_on, here.services.database, state, browser, limiter=lane
+    lane = await server_state.quota.lane(request.scope)
+    accepted = await to_thread.run_sync(
+        logins.finish_sign_on, server_state.services.database, state, browser, limiter=lane
     )
-    if taken is None:
+    if accepted is None:
         return await _failed(request)
-    place, begun = taken
+    place, begun = accepted
     try:
-        token = await oidc.finish(here.services, _callback(request), code, begun)
+        token = await oidc.finish(server_state.services, _callback(request), code, begun)
     except ApiError as error:
         response = _explained(request, begun.next, error)
     else:

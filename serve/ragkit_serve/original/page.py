@@ -49,8 +49,8 @@ def marks(page: PdfPage, quotes: Sequence[Quote]) -> list[Box]:
         boxes = [box for span in spans for box in _boxes(textpage, span)]
     finally:
         textpage.close()
-    shown = [_relative_box(page, line) for line in _lines(boxes)[:MAX_MARKS]]
-    return [box for box in shown if box[0] < box[2] and box[1] < box[3]]
+    boxes_shown = [_relative_box(page, line) for line in _lines(boxes)[:MAX_MARKS]]
+    return [box for box in boxes_shown if box[0] < box[2] and box[1] < box[3]]
 
 
 def _characters(textpage: PdfTextPage) -> list[str]:
@@ -120,8 +120,8 @@ def _place(page: PdfPage, x: float, y: float) -> tuple[float, float]:
     from pypdfium2 import raw
 
     across, down = ctypes.c_int(), ctypes.c_int()
-    shown = (0, 0, _GRID, _GRID, 0)
-    raw.FPDF_PageToDevice(page.raw, *shown, x, y, ctypes.byref(across), ctypes.byref(down))
+    placement = (0, 0, _GRID, _GRID, 0)
+    raw.FPDF_PageToDevice(page.raw, *placement, x, y, ctypes.byref(across), ctypes.byref(down))
     return _share(across.value), _share(down.value)
 
 

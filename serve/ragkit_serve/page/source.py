@@ -50,7 +50,7 @@ def source_html(
     except NotFoundError:
         return _panel(cited, "gone", _quoted(cited), words)
     if document.version != first.version:
-        return _panel(cited, "replaced", _quoted(cited), words, now=document.version)
+        return _panel(cited, "replaced", _quoted(cited), words, current=document.version)
     figure = _figure(cited, originals)
     return _panel(cited, "", surrounded(text, cited), words, figure=figure)
 
@@ -91,12 +91,12 @@ def _panel(
     passage: str,
     words: Mapping[str, str],
     *,
-    now: int = 0,
+    current: int = 0,
     figure: str = "",
 ) -> str:
     first, verdict = cited[0], verdict_of(cited)
     number = f'<span class="rk-n">{first.n}</span> '
-    noted = f'<p class="rk-note">{escape(words[note].format(now=now))}</p>' if note else ""
+    noted = f'<p class="rk-note">{escape(words[note].format(now=current))}</p>' if note else ""
     return (
         f"{_about(first, words, number=number)}"
         f'<p class="rk-{verdict}">{escape(words[verdict])}</p>{noted}'

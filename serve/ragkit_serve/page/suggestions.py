@@ -199,7 +199,9 @@ def answered(
     takes as long as it takes.
     """
     ends = inf
-    by_document = [[(one.id, draft) for draft in _drafts(browser, one)] for one in documents]
+    by_document = [
+        [(document.id, draft) for draft in _drafts(browser, document)] for document in documents
+    ]
     in_turn = (pair for pair in chain.from_iterable(zip_longest(*by_document)) if pair is not None)
     suggested: dict[str, None] = {}
     for tries, (document, question) in enumerate(in_turn):

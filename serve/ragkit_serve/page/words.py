@@ -245,7 +245,8 @@ def language_of(accept_language: str) -> Language:
         tag, _, parameter = part.strip().partition(";")
         weight = _weight(parameter)
         language = next(
-            (one for one in LANGUAGES if tag.strip().lower().split("-")[0] == one), None
+            (language for language in LANGUAGES if tag.strip().lower().split("-")[0] == language),
+            None,
         )
         if language is not None and weight > best_weight:
             best, best_weight = language, weight

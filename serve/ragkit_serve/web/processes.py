@@ -60,22 +60,22 @@ class Process:
 
     def look(self) -> None:
         """Start it again, after a pause, when it has ended; log what changes."""
-        now = time.monotonic()
+        time_s = time.monotonic()
         if self.running is None:
-            if now >= self.again_at:
+            if time_s >= self.again_at:
                 self.start()
         elif (code := self.running.poll()) is not None:
-            self._ended(code, now)
-        elif self.failures and now - self.began >= SETTLED_S:
+            self._ended(code, time_s)
+        elif self.failures and time_s - self.began >= SETTLED_S:
             if self.is_down:
                 _log(f"the {self.name} runs again")
             self.failures = 0
 
-    def _ended(self, code: int, now: float) -> None:
+    def _ended(self, code: int, time_s: float) -> None:
         self.running = None
-        self.failures = 1 if now - self.began >= SETTLED_S else self.failures + 1
+        self.failures = 1 if time_s - self.began >= SETTLED_S else self.failures + 1
         pause_s = min(LONGEST_PAUSE_S, 2.0 ** (self.failures - 1))
-        self.again_at = now + pause_s
+        self.again_at = time_s + pause_s
         how = f"the {self.name} ended (exit code {code})"
         if self.is_down:
             how += f", {self.failures} times soon after its start: the server goes on without it"
