@@ -81,7 +81,7 @@ def test_a_template_may_hold_rows(database_url: str, migrated: str) -> None:
     "change",
     [
         "ALTER TABLE document ADD more int",
-        "ALTER TABLE document DROP COLUMN title",
+        "ALTER TABLE document DROP COLUMN title CASCADE",
         "ALTER TABLE document DISABLE TRIGGER ALL",
         "ALTER TABLE chunk ALTER ordinal SET STATISTICS 7",
         "DROP TABLE feedback",

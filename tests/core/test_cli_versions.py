@@ -145,7 +145,7 @@ def test_a_store_without_versions_says_so() -> None:
 
 def test_a_backup_is_checked_by_what_is_current(database: Database, fresh_database: str) -> None:
     replaced(database)
-    with connect(fresh_database) as conn, conn.cursor() as cursor:
+    with connect(fresh_database) as conn, conn.transaction(), conn.cursor() as cursor:
         held = content(cursor)
     assert held.tables["document"][0] == 2
     assert len(held.searches) == 2  # of the one current passage, by words and by meaning

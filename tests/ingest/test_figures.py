@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pydantic import SecretStr
@@ -11,10 +12,8 @@ from ragkit.cli.job_report import STAGES, of_run
 from ragkit.cli.main import app
 from ragkit.settings.settings import Settings
 from ragkit.store.open import open_database
-from ragkit.types import ParsedText
-from ragkit_ingest.parser.pool import ParserPool
 from ragkit_ingest.run.run import ingest
-from ragkit_ingest.run.steps import Prepared, Source, Steps
+from ragkit_ingest.run.steps import Prepared, Steps
 from ragkit_ingest.run.tally import Figures, Live
 from tests.ingest.pdfs import SHOW_IMAGE, image, pdf, text
 
@@ -34,9 +33,9 @@ def test_each_file_has_its_seconds_by_stage_and_what_its_text_lacks(
     (folder / "scan.pdf").write_bytes(pdf(pages, picture=image(8, 8, b"\0" * 64)))
     prepared, ready = Steps.prepared, []
 
-    def noted(steps: Steps, source: Source, parsed: ParsedText, parsers: ParserPool) -> Prepared:
+    def noted(steps: Steps, *arguments: Any) -> Prepared:
         ready.append("_recipe" in vars(steps))
-        return prepared(steps, source, parsed, parsers)
+        return prepared(steps, *arguments)
 
     monkeypatch.setattr(Steps, "prepared", noted)
     ingest([folder], settings=settings)

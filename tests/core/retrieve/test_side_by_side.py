@@ -103,7 +103,7 @@ def test_a_leg_that_fails_says_so_and_leaves_nothing(
 
     store = database.store("default")
     with monkeypatch.context() as patch:
-        patch.setattr(legs, "lexical", broken)
+        patch.setattr(legs, "search_words", broken)
         with pytest.raises(DatabaseError, match="the words are gone"):
             HybridRetriever(store, FakeEmbedder(), "default").search(QUERY, k=3)
     assert nothing_is_left(database)
@@ -147,7 +147,7 @@ def worded(monkeypatch: pytest.MonkeyPatch) -> threading.Event:
         found.set()
         return words
 
-    monkeypatch.setattr(legs, "lexical", watched)
+    monkeypatch.setattr(legs, "search_words", watched)
     return found
 
 

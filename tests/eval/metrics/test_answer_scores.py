@@ -105,5 +105,5 @@ def test_a_lone_text_is_not_taken_for_references_of_one_character(
 
 
 def test_rules_that_are_not_known() -> None:
-    with pytest.raises(UsageError, match="there are no rules 'sqaud': choose auto, squad, cmrc"):
+    with pytest.raises(UsageError, match="unknown rules 'sqaud': choose auto, squad, cmrc"):
         exact_match("a", ["a"], rules="sqaud")  # type: ignore[arg-type]

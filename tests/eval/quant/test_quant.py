@@ -86,7 +86,7 @@ def test_servers_that_are_not_there_are_told_before_anything_is_asked(tmp_path: 
         gone = Served("http://127.0.0.1:9/v1", "tiny", "gone")
         with pytest.raises(RagkitError, match="refuses connections"):
             run_models([Served(base.url, "", ""), gone], questions, manner)
-        with pytest.raises(UsageError, match="nothing to ask the models"):
+        with pytest.raises(UsageError, match="no questions for the models"):
             run_models([gone, gone], Questions(), manner)
         assert base.count == 0
 
