@@ -37,11 +37,11 @@ def main() -> None:
         serve(parse, memory_mb=memory_mb, cpu_s=cpu_s)
         return
     from ragkit.cli.main import main as command
+    from ragkit_ingest.executor import pipeline
     from ragkit_ingest.parser.pool import ParserPool
-    from ragkit_ingest.run import run
 
     poisoned = partial(ParserPool, command=(sys.executable, "-P", FILE, "parse"))
-    setattr(run, "ParserPool", poisoned)  # noqa: B010  mypy has it that it is a class
+    setattr(pipeline, "ParserPool", poisoned)  # noqa: B010  mypy has it that it is a class
     try:
         command()
     finally:

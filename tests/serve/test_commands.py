@@ -63,7 +63,7 @@ def run(place: Place, *arguments: str) -> commands.Result:
     """Run a command in a process that can reach no database by itself."""
     code = (
         "import socket, sys\n"
-        "from ragkit import entry\n"
+        "from ragkit.cli import entry\n"
         "sys.modules['psycopg'] = None\n"
         "sys.argv = ['ragkit', *sys.argv[1:]]\n"
         "entry.main()\n"
