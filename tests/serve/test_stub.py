@@ -151,7 +151,7 @@ def test_command_says_where_it_serves() -> None:
     command = [
         sys.executable,
         "-m",
-        "ragkit.testing.stub_server.server",
+        "ragkit.testing.stub_server",
         "--port",
         "0",
         "--model",
