@@ -12,8 +12,8 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from ragkit.store.connection.identity import Beginning, begin, readers_array
-from ragkit.store.connection.transactions import lend_begun
+from ragkit.store.connection.identity import Beginning, readers_array
+from ragkit.store.connection.transactions import begun, lend_begun
 
 if TYPE_CHECKING:
     from psycopg import Connection, Cursor
@@ -98,15 +98,8 @@ def open_session(
 @contextmanager
 def begin_on(conn: Connection[Any], tenant: str, readers: Readers = None) -> Iterator[Session]:
     """Begin a session on the caller's own connection, in autocommit mode. Errors are psycopg's."""
-    begin(conn, Beginning(tenant, readers))
-    try:
-        with conn.cursor() as cursor:
-            yield Session(cursor, tenant, readers)
-    except BaseException:
-        if not conn.closed:
-            conn.rollback()
-        raise
-    conn.commit()
+    with begun(conn, tenant, readers) as cursor:
+        yield Session(cursor, tenant, readers)
 
 
 def session_on(cursor: Cursor[Any], tenant: str, readers: Readers = None) -> Session:

@@ -5,6 +5,7 @@ from types import ModuleType
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from benchmarks import growth, targets
 
@@ -12,7 +13,6 @@ COSTS = {10_000: 1.3, 30_000: 2.1, 100_000: 5.9, 1_000_000: 21.0}
 
 
 def test_the_fit_is_that_of_scipy() -> None:
-    stats = pytest.importorskip("scipy.stats")
     expected = stats.linregress(np.log(list(COSTS)), np.log(list(COSTS.values())))
     found = growth.fit(COSTS)
     assert found.exponent == pytest.approx(expected.slope)

@@ -68,11 +68,6 @@ def is_people(header: str, keys: list[str]) -> bool:
     return bool(_PEOPLE.fullmatch(header)) and all(map(_PERSON.fullmatch, keys))
 
 
-def is_person(name: str) -> bool:
-    """Tell whether a cell looks like a person's name."""
-    return _PERSON.fullmatch(name) is not None
-
-
 def askable(value: str) -> bool:
     """Tell whether a cell can be an answer."""
     return len(value) <= 60 and bool(analyse(value)) and not _NO_VALUE.fullmatch(value)

@@ -84,16 +84,13 @@ _STAGE: Final = """
     FROM unnest(%s::bigint[], %s::bigint[]) AS held (id, token)
     WHERE j.tenant = %s AND j.id = held.id AND j.token = held.token AND j.state = 'running'
 """
-_RELEASE: Final = """
+_QUEUE_AGAIN: Final = """
     UPDATE job SET state = 'queued', worker = NULL, token = NULL, lease_until = NULL, stage = '',
         attempts = attempts - 1, done = 0, total = 0, updated_at = now()
-    WHERE tenant = %s AND collection_id = %s AND worker = %s AND state = 'running'
+    WHERE tenant = %s AND state = 'running'
 """
-_RELEASE_JOB: Final = """
-    UPDATE job SET state = 'queued', worker = NULL, token = NULL, lease_until = NULL, stage = '',
-        attempts = attempts - 1, done = 0, total = 0, updated_at = now()
-    WHERE tenant = %s AND id = %s AND token = %s AND state = 'running'
-"""
+_RELEASE: Final = f"{_QUEUE_AGAIN} AND collection_id = %s AND worker = %s"
+_RELEASE_JOB: Final = f"{_QUEUE_AGAIN} AND id = %s AND token = %s"
 _RETRY: Final = """
     UPDATE job SET state = 'queued', worker = NULL, token = NULL, lease_until = NULL,
         updated_at = now()

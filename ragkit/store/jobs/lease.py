@@ -130,19 +130,7 @@ def fail(
 ) -> None:
     """Record why a job failed. Raises LeaseLostError when it is another's."""
     hold(cursor, tenant, job)
-    set_aside(cursor, tenant, job.id, stage, reason, figures)
-
-
-def set_aside(
-    cursor: Cursor[Any],
-    tenant: str,
-    job: int,
-    stage: str,
-    reason: str,
-    figures: Mapping[str, object] | None = None,
-) -> None:
-    """Record why a job failed that the transaction has locked."""
-    cursor.execute(_FAIL, (stage, reason, Jsonb(dict(figures or {})), tenant, job))
+    cursor.execute(_FAIL, (stage, reason, Jsonb(dict(figures or {})), tenant, job.id))
 
 
 def cancel(cursor: Cursor[Any], tenant: str, collection: int, keys: Sequence[bytes]) -> None:
