@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
 from time import perf_counter
@@ -112,24 +112,27 @@ class Reading:
     def _read(self, items: Sequence[Item], *, alone: bool = False) -> None:
         """Read items and take those that have changed; not too much of them at once."""
         stored = {} if self._force else self._stored(items)
-        began, size = perf_counter(), 0
-        changed: list[Source] = []
+        began = perf_counter()
+        changed: deque[Source] = deque()
         for item in items:
-            source = self._source(item)
-            if source is None:
-                continue
-            if self._steps.is_known(source, stored):
-                self._tally.count(unchanged=1)
-                if item.job is not None:
-                    self._finish(item.job)
-                continue
-            changed.append(source)
-            size += len(source.data)
-            if size >= GROUP_BYTES:
+            changed += self._changed(item, stored)  # no variable holds the bytes of the last item
+            if sum(len(source.data) for source in changed) >= GROUP_BYTES:
                 self._take(changed, began, alone=alone)
-                began, size, changed = perf_counter(), 0, []
+                began = perf_counter()
         if changed:
             self._take(changed, began, alone=alone)
+
+    def _changed(self, item: Item, stored: Mapping[str, tuple[str, str]]) -> list[Source]:
+        """Read an item; return nothing where it is unchanged or its job is gone."""
+        source = self._source(item)
+        if source is None:
+            return []
+        if self._steps.is_known(source, stored):
+            self._tally.count(unchanged=1)
+            if item.job is not None:
+                self._finish(item.job)
+            return []
+        return [source]
 
     def _source(self, item: Item) -> Source | None:
         """Read an item; None for an upload whose place a later one has taken."""
@@ -141,22 +144,38 @@ class Reading:
             self._outcomes.replace(Task(Source(item), item.job))
             return None
 
-    def _take(self, sources: Sequence[Source], began: float, *, alone: bool) -> None:
-        """Open and claim jobs; start what was claimed, unless another has just finished it."""
-        jobs = self._claimed(sources, perf_counter() - began, alone=alone)
+    def _take(self, sources: deque[Source], began: float, *, alone: bool) -> None:
+        """Open and claim jobs; start what was claimed, unless another has just finished it.
+
+        Empties `sources`, so that the bytes of an item are freed as soon as it is parsed.
+        """
+        jobs = deque(self._claimed(sources, perf_counter() - began, alone=alone))
         claimed = [source.item for source, job in zip(sources, jobs, strict=True) if job]
         stored = {} if self._force else self._stored(claimed)
         holders = self._holders([source for source, job in zip(sources, jobs, strict=True) if job])
-        for source, job in zip(sources, jobs, strict=True):
-            if job is not None:
-                task = Task(source, job, Figures(seconds={"read": source.seconds}))
-                self._begin(task, stored, holders.get(source.content_hash))
-            elif source.item.job is not None and source.item.job.upload is not None:
-                self._outcomes.lose(Task(source, source.item.job))
-            else:
-                self._elsewhere.append((replace(source.item, job=None), source.content_hash))
+        while sources:
+            self._take_one(sources.popleft(), jobs.popleft(), stored, holders)
 
-    def _claimed(self, sources: Sequence[Source], age_s: float, *, alone: bool) -> list[Job | None]:
+    def _take_one(
+        self,
+        source: Source,
+        job: Job | None,
+        stored: Mapping[str, tuple[str, str]],
+        holders: Mapping[str, int],
+    ) -> None:
+        if job is not None:
+            task = Task(source, job, Figures(seconds={"read": source.seconds}))
+            holder = holders.get(source.content_hash)
+            del source
+            self._begin(task, stored, holder)
+        elif source.item.job is not None and source.item.job.upload is not None:
+            self._outcomes.lose(Task(source, source.item.job))
+        else:
+            self._elsewhere.append((replace(source.item, job=None), source.content_hash))
+
+    def _claimed(
+        self, sources: Collection[Source], age_s: float, *, alone: bool
+    ) -> list[Job | None]:
         """Return the job of each source; None where it is another process's."""
         held = [(source.item.job, source.content_hash) for source in sources if source.item.job]
         confirmed: dict[int, Job] = {}

@@ -2,6 +2,7 @@
 
 import codecs
 import importlib
+import tracemalloc
 
 import pytest
 
@@ -237,3 +238,31 @@ def test_one_line_of_ten_megabytes(suffix: str) -> None:
     parsed = parse(b"word " * 2_000_000, suffix)
     assert len(parsed.text) >= 9_999_999
     assert [b.kind for b in parsed.blocks] == ["paragraph"]
+
+
+@pytest.mark.parametrize(
+    ("text", "encoding"),
+    [
+        ("x" * 1000, "ascii"),
+        ("x\r\n" * 500, "ascii"),  # a line end is one character
+        ("x" * 1000, "utf-16-le"),
+        ("字" * 1000, "utf-8"),
+        ("文件" * 500, "gb18030"),
+    ],
+)
+def test_a_text_as_long_as_it_may_be_is_read(text: str, encoding: str) -> None:
+    options = ParseOptions(text_chars=1000)
+    assert len(parse_bytes(text.encode(encoding), ".txt", options).text) == 1000
+    with pytest.raises(IngestError, match="more than 0.001 million characters"):
+        parse_bytes((text + text[0]).encode(encoding), ".txt", options)
+
+
+def test_a_text_too_long_is_refused_before_it_takes_memory() -> None:
+    data = b"word " * 400_000
+    tracemalloc.start()
+    try:
+        with pytest.raises(IngestError, match="more than 1 million characters"):
+            parse_bytes(data, ".txt", ParseOptions(text_chars=1_000_000))
+        assert tracemalloc.get_traced_memory()[1] < len(data)
+    finally:
+        tracemalloc.stop()
