@@ -7,7 +7,7 @@ are cheap; `load` and `open` do the work.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Protocol
 
@@ -150,8 +150,11 @@ class Store(Protocol):
         """Return a document's canonical text, which every offset counts in."""
         ...
 
-    def pages(self, document: int) -> Sequence[Page]:
-        """Return where a document's pages begin and what they are called, in order."""
+    def sources(self, documents: Iterable[int]) -> Mapping[int, tuple[str, Sequence[Page]]]:
+        """Map documents to their text, and where their pages begin and what they are called.
+
+        All of one moment; a document that is gone is absent.
+        """
         ...
 
     def known(

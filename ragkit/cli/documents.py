@@ -98,9 +98,9 @@ def show(
     with open_database(settings) as database:
         store = database.store(settings.tenant)
         stored = document_named(store, collection, document)
-        text = store.text(stored.id)
+        text, pages = store.sources([stored.id])[stored.id]
         copies = store.copies(stored.collection, stored.id).get(stored.id, ())
-        pages, metadata = store.pages(stored.id), store.metadata(stored.id)
+        metadata = store.metadata(stored.id)
     if json:
         paged = [
             {"start": page.start, "page": page.number, "page_label": page.label} for page in pages

@@ -66,7 +66,7 @@ def answer_by_words(
     question may be tried twice: nothing is yielded until it is known which try counts.
     """
     query = add_words(question, previous.question)
-    tries = Tries(kb.showing_nobody(), question, previous, cited)
+    tries = Tries(kb.adapted(on_found=lambda hits: None), question, previous, cited)
     if follows_on(question):
         searched, pieces = tries.as_follow_up(query)
     elif may_follow(question):

@@ -128,11 +128,10 @@ def sum_embeddings(
     )
 
 
-def split_heads(triple: Tensor, heads: int) -> list[Tensor]:
-    """Take query, key and value out of (b, s, 3 d): each (b, heads, s, d / heads)."""
+def split_heads(triple: Tensor, heads: int) -> Tensor:
+    """Take query, key and value out of (b, s, 3 d): (3, b, heads, s, d / heads)."""
     b, s, d = triple.shape
-    shape = b, s, heads, d // 3 // heads
-    return [part.view(shape).transpose(1, 2) for part in triple.chunk(3, dim=-1)]
+    return triple.view(b, s, 3, heads, d // 3 // heads).permute(2, 0, 3, 1, 4)
 
 
 def attend(

@@ -11,6 +11,7 @@ from ragkit.errors import NotFoundError, UsageError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from ragkit.contracts import Store
     from ragkit.knowledge.embedders import Embedders
 
 PART: Final = "ragkit_ingest"  # the core imports no part: it is loaded when something is added
@@ -36,11 +37,11 @@ class IngestResult(Protocol):
 class Adding:
     """The part of a knowledge base that adds documents to its `collection`.
 
-    `_models` are the settings' models, some of them loaded already; None: nothing may be added.
+    `owner` are the settings' models, some of them loaded already; None: nothing may be added.
     """
 
     collection: str
-    _models: Embedders | None
+    owner: Embedders | None
 
     def add(
         self,
@@ -56,7 +57,7 @@ class Adding:
         `failures`. Raises NotFoundError for a path that is not there, ModelError, DatabaseError,
         and UsageError where the knowledge base was not made by `open`, which alone may write.
         """
-        if self._models is None:
+        if self.owner is None:
             raise UsageError("Only a knowledge base that KnowledgeBase.open() made adds documents.")
         if (path is None) == (text is None):
             raise UsageError(
@@ -68,11 +69,20 @@ class Adding:
         part = import_module(PART)
         result: IngestResult = part.ingest(
             _checked(path) if path is not None else part.Text(text, title),
-            settings=self._models.settings,
+            settings=self.owner.settings,
             collection=self.collection,
-            embedders=self._models,
+            embedders=self.owner,
         )
         return result
+
+
+def refuse_empty_collection(store: Store, collection: str) -> None:
+    """Raise NotFoundError when a collection has no documents, as no query can find any."""
+    if not any(row.documents for row in store.collections() if row.name == collection):
+        raise NotFoundError(
+            f"Collection {collection!r} has no documents: take some in with `ragkit ingest"
+            f" PATH --collection {collection}`, or name another one."
+        )
 
 
 def _checked(path: str | os.PathLike[str]) -> str:

@@ -12,15 +12,19 @@ from typing import TYPE_CHECKING, Any, Self
 
 from ragkit.answer.check.finish import check_draft
 from ragkit.answer.meaning import Meaning
-from ragkit.answer.refuse.gate import Decision, Gate
+from ragkit.answer.refuse.gate import Gate
+from ragkit.answer.refuse.search_moment import SearchMoment
 from ragkit.answer.write.drafting import Adaptable, draft_answer, writes_data
 from ragkit.answer.write.extract import ExtractiveGenerator
 from ragkit.answer.write.greeting import greet, is_greeting
 from ragkit.contracts import Embedder, Generator, Refinement, Reranker, Store
 from ragkit.documents.moments import Versioned
-from ragkit.errors import UsageError
+from ragkit.errors import OtherModelError, UsageError
 from ragkit.filters.tree import Filter, parse
-from ragkit.knowledge.add import Adding
+from ragkit.knowledge.add import Adding, refuse_empty_collection
+from ragkit.rerank.refine import CutOff, Rerank
+from ragkit.retrieve.pipeline import Pipeline
+from ragkit.retrieve.search import HybridRetriever, check_query
 from ragkit.retrieve.steps.duplicates import Collapse
 from ragkit.retrieve.words.weights import term_weights
 from ragkit.system.clock import Clock
@@ -31,7 +35,6 @@ if TYPE_CHECKING:
     from ragkit.answer.check.verify import Entails
     from ragkit.contracts import LanguageModel
     from ragkit.knowledge.embedders import Embedders
-    from ragkit.retrieve.pipeline import Pipeline
     from ragkit.settings.settings import Settings
     from ragkit.store.documents.filter_sql import Readers
     from ragkit.store.open import Database
@@ -57,9 +60,20 @@ class KnowledgeBase(Adding, Closing):
         collection: str,
         top_k: int = 10,
         database: Database | None = None,
+        owner: Embedders | None = None,
         gate: Gate | None = None,
         entails: Entails | None = None,
+        distinct: Refinement | None = None,
+        reranker: Reranker | None = None,
+        refinements: Sequence[Refinement] = (),
+        candidates: int = 0,
+        widening: Sequence[Refinement] = (),
+        plan: Callable[[str], Query] = Query,
     ) -> None:
+        """Compose a knowledge base of its parts: see `over`.
+
+        With the models `owner` it adds documents, and closes the database.
+        """
         self.store = store
         self.embedder = embedder
         self.generator = generator
@@ -68,20 +82,19 @@ class KnowledgeBase(Adding, Closing):
         self.passages = PASSAGES
         self.mode: Mode = "hybrid"
         self.database = database
-        self._owns_database = False
-        self._models = None
-        self._gate = gate or Gate(
+        self.owner = owner
+        self.gate = gate or Gate(
             lambda terms: term_weights(store, collection, terms), meaning=Meaning(embedder)
         )
-        self._entails = entails
-        self.distinct: Refinement | None = None
-        self.reranker: Reranker | None = None
-        self.refinements: Sequence[Refinement] = ()
-        self.candidates = 0  # hits that are reranked and refined
-        self.widening: Sequence[Refinement] = ()
-        self.plan: Callable[[str], Query] = Query
+        self.entails = entails
+        self.distinct = distinct
+        self.reranker = reranker
+        self.refinements = refinements
+        self.candidates = candidates
+        self.widening = widening
+        self.plan = plan
         self.where: Filter | None = None
-        self._on_found: Callable[[Sequence[Hit]], None] = lambda hits: None
+        self._on_found: Callable[[Sequence[Hit]], None] = _ignore
 
     @classmethod
     def open(cls, settings: Settings | None = None, *, collection: str | None = None) -> Self:
@@ -98,9 +111,8 @@ class KnowledgeBase(Adding, Closing):
         database = open_database(settings)
         with ExitStack() as unless_composed:
             unless_composed.callback(database.close)
-            kb = cls.over(database, settings, collection=collection, embedders=models)
+            kb = cls.over(database, settings, collection=collection, embedders=models, owns=True)
             unless_composed.pop_all()
-        kb._owns_database, kb._models = True, models
         return kb
 
     @classmethod
@@ -117,45 +129,45 @@ class KnowledgeBase(Adding, Closing):
         model: LanguageModel | None = None,
         entails: Entails | None = None,
         readers: Readers = None,
+        owns: bool = False,
     ) -> Self:
         """Compose what the settings name over an open database, which stays its opener's to close.
 
         What is given takes the place of the settings' own. Without an embedder the collection is
         searched with its own model, one of `embedders`. Of documents there are only those that the
-        principals `readers` may read, None for all. Raises SettingsError.
+        principals `readers` may read, None for all. If it `owns` the database it closes it, and
+        may add documents. Raises SettingsError.
         """
         from ragkit.knowledge import build
         from ragkit.knowledge.embedders import CollectionEmbedder, Embedders
-        from ragkit.store.people.calibration import Calibrations, CurrentCutoff
+        from ragkit.store.people.calibration import CurrentCutoff
 
         tenant = tenant or settings.tenant
         name = collection or settings.collection
         store = database.store(tenant, readers=readers)
-        collection_embedder = embedder or CollectionEmbedder(
-            embedders or Embedders(settings), store.spaces, name
-        )
-        reranker = reranker or build.reranker(settings, collection_embedder)
+        embedders = embedders or Embedders(settings)
+        of_collection = embedder or CollectionEmbedder(embedders, store.spaces, name)
+        reranker = reranker or build.reranker(settings, of_collection)
         model = model or build.language_model(settings)
-        calibrations = Calibrations(database.pool, tenant)
-        cutoff = CurrentCutoff(calibrations, name, embedder, reranker=reranker)
-        meaning = Meaning(collection_embedder)
-        kb = cls(
+        cutoff = CurrentCutoff(store, name, embedder, reranker=reranker)
+        meaning = Meaning(of_collection)
+        return cls(
             store,
-            collection_embedder,
+            of_collection,
             build.generator(settings, store, name, model=model, meaning=meaning),
             collection=name,
             top_k=settings.top_k,
             database=database,
+            owner=embedders if owns else None,
             gate=Gate(lambda terms: term_weights(store, name, terms), cutoff, meaning=meaning),
             entails=entails or build.entailment(settings),
+            distinct=Collapse(),
+            reranker=reranker,
+            refinements=build.refinements(settings, store, name),
+            candidates=settings.rerank_candidates,
+            widening=build.widening(settings, store),
+            plan=build.plan(settings, store, name, model=model),
         )
-        kb.distinct = Collapse()
-        kb.reranker = reranker
-        kb.refinements = build.refinements(settings, store, name)
-        kb.candidates = settings.rerank_candidates
-        kb.widening = build.widening(settings, store)
-        kb.plan = build.plan(settings, store, name, model=model)
-        return kb
 
     def adapted(
         self,
@@ -179,29 +191,24 @@ class KnowledgeBase(Adding, Closing):
         the passages before anything is generated. The database stays its opener's to close.
         """
         adapted = copy(self)
-        adapted._owns_database = False
+        adapted.owner = None
         adapted.passages = passages or self.passages
         adapted.mode = mode or self.mode
         adapted.where = self.where if where is None else parse(where)
         if as_of is not None:
-            adapted.store = past = _as_of(self.store, as_of)
-            weigh = partial(term_weights, past, self.collection)
-            adapted._gate = adapted._gate.weighing(weigh)
+            if not isinstance(self.store, Versioned):
+                raise UsageError("this store keeps no old versions: search it without a moment")
+            adapted.store = self.store.as_of(as_of)
+            weigh = partial(term_weights, adapted.store, self.collection)
+            adapted.gate = adapted.gate.weighing(weigh)
             if isinstance(self.generator, ExtractiveGenerator):
                 adapted.generator = self.generator.weighing(weigh)
         adapted._on_found = on_found or self._on_found
         if refusal_threshold is not None:
-            adapted._gate = adapted._gate.at(refusal_threshold)
-        if isinstance(self.generator, Adaptable):
+            adapted.gate = adapted.gate.at(refusal_threshold)
+        if isinstance(self.generator, Adaptable) and (decoding is not None or instructions):
             adapted.generator = self.generator.adapted(decoding=decoding, instructions=instructions)
         return adapted
-
-    def showing_nobody(self) -> Self:
-        """Return this knowledge base for a try that may not count: `on_found` is shown nothing."""
-        silent = copy(self)
-        silent._owns_database = False
-        silent._on_found = lambda hits: None
-        return silent
 
     def show(self, hits: Sequence[Hit]) -> None:
         """Show `on_found` the passages of the try that counts."""
@@ -218,52 +225,64 @@ class KnowledgeBase(Adding, Closing):
 
     def find(self, query: str, *, k: int | None = None, mode: Mode | None = None) -> SearchResult:
         """Search as `search` does; return the hits with the steps that led to them."""
-        from ragkit.retrieve.current_model import refuse_empty_collection
-
-        result = self._search(query, k, mode)
+        k = self.top_k if k is None else k
+        check_query(query, k)  # before any model is looked for
+        result = self._search(query, k, mode or self.mode)
         if not result.hits:
             refuse_empty_collection(self.store, self.collection)
         return result
 
     def _search(
-        self, query: str, k: int | None, mode: Mode | None, *, for_answer: bool = False
+        self, query: str, k: int, mode: Mode, moment: SearchMoment | None = None
     ) -> SearchResult:
+        """Search with the model that was last seen, or with the current one if it has changed.
+
+        With `moment`, for an answer. Raises what a search raises, and so OtherModelError for a
+        model of a space that the collection never had, or that changes once more meanwhile.
+        """
         from ragkit.knowledge.embedders import CollectionEmbedder
-        from ragkit.retrieve.current_model import search_with_current_model
-        from ragkit.retrieve.search import check_query
 
-        k, mode = self.top_k if k is None else k, mode or self.mode
-        check_query(query, k)  # before any model is looked for
-        embedder = self.embedder
-        if mode == "lexical" or not isinstance(embedder, CollectionEmbedder):
-            return self.retriever(mode, for_answer=for_answer).find(query, k=k)
-
-        def retriever(fresh: bool) -> Pipeline:
-            return self.retriever(mode, fresh=fresh, for_answer=for_answer)
-
-        return search_with_current_model(retriever, query, k=k, had_space=embedder.had)
+        pipeline = self.retriever(mode, fresh=False, moment=moment)
+        try:
+            return pipeline.find(query, k=k)
+        except OtherModelError:
+            # A switch may have come between this process's last look and the search's snapshot. The
+            # past spaces count, not the current one: the collection may have been switched back.
+            space = pipeline.retriever.embedder.space
+            if not isinstance(self.embedder, CollectionEmbedder) or not self.embedder.had(space):
+                raise
+        return self.retriever(mode, moment=moment).find(query, k=k)
 
     def retriever(
-        self, mode: Mode | None = None, *, fresh: bool = True, for_answer: bool = False
+        self,
+        mode: Mode | None = None,
+        *,
+        fresh: bool = True,
+        for_answer: bool = False,
+        moment: SearchMoment | None = None,
     ) -> Pipeline:
         """Return what searches the collection, by this knowledge base's mode unless told.
 
-        With `for_answer`, as for answers, a query's marks are preferences; else they demand.
+        With `for_answer`, as for answers, a query's marks are preferences; else they demand. A
+        `moment` is for an answer, too: it reads the view of the search.
 
         It keeps the model that the collection has now: for one search, not for later. Without
         `fresh` it is the model that was last seen; a search raises OtherModelError if it is not.
         """
         from ragkit.knowledge.embedders import current, latest
-        from ragkit.retrieve.pipeline import Pipeline
-        from ragkit.retrieve.search import HybridRetriever
 
         mode = mode or self.mode
         # Words need no model. A search keeps to the one that its query is embedded with.
-        embedder = self.embedder
-        if mode != "lexical":
-            embedder = current(embedder) if fresh else latest(embedder)
-        legs = HybridRetriever(self.store, embedder, self.collection, mode, self.where)
-        refinements = [*self._reranking(mode), *self.refinements]
+        find = current if fresh else latest
+        embedder = self.embedder if mode == "lexical" else find(self.embedder)
+        observe = moment.read if moment else _ignore
+        legs = HybridRetriever(
+            self.store, embedder, self.collection, mode, self.where, observe=observe
+        )
+        refinements = [*self.refinements]
+        if self.reranker is not None:
+            reranking = Rerank(self.reranker, self.candidates)
+            refinements[:0] = [reranking, CutOff(partial(self.gate.least, mode))]
         return Pipeline(
             legs,
             distinct=self.distinct,
@@ -271,23 +290,14 @@ class KnowledgeBase(Adding, Closing):
             depth=self.candidates if refinements else 0,
             widening=self.widening,
             plan=self.plan,
-            for_answer=for_answer,
+            for_answer=for_answer or moment is not None,
         )
-
-    def _reranking(self, mode: Mode) -> list[Refinement]:
-        """Return the reranker's steps: the new order, the cut-off of `ragkit eval calibrate`."""
-        from ragkit.rerank.refine import CutOff, Rerank
-
-        if self.reranker is None:
-            return []
-        return [Rerank(self.reranker, self.candidates), CutOff(lambda: self._gate.least(mode))]
 
     def ask(self, question: str, *, k: int | None = None, mode: Mode | None = None) -> Answer:
         """Answer a question from the collection, every citation verified, or refuse and say why."""
-        for piece in self.stream(question, k=k, mode=mode):
-            if isinstance(piece, Answer):
-                return piece
-        raise AssertionError("a stream ends with an Answer")
+        *_, answer = self.stream(question, k=k, mode=mode)
+        assert isinstance(answer, Answer), "a stream ends with an Answer"
+        return answer
 
     def stream(
         self,
@@ -316,17 +326,22 @@ class KnowledgeBase(Adding, Closing):
             return
         mode = mode or self.mode
         k = self.passages if k is None else k
-        result = self._search(query or question, k, mode, for_answer=True)
+        check_query(query or question, k)  # before any model is looked for
+        texts = {question, query or question}
+        moment = SearchMoment(self.collection, texts, mode, self.gate.cutoffs)
+        result = self._search(query or question, k, mode, moment)
         chunks = {hit.chunk for hit in result.hits}
         hits = [*result.hits, *(hit for hit in candidates if hit.chunk not in chunks)]
         clock.stop("retrieve")
         self._on_found(hits)
-        decision = self._gate.judge(query or question, hits, mode)
+        gate = self.gate.weighing(moment.weigh, moment.cutoff)
+        decision = gate.judge(query or question, hits, mode)
         clock.stop("gate")
+        generator = self.generator
+        if isinstance(generator, ExtractiveGenerator):
+            generator = generator.weighing(moment.weigh)
         draft: Draft | None = None
-        for piece in draft_answer(
-            self.generator, decision, question, hits, history, query=query or ""
-        ):
+        for piece in draft_answer(generator, decision, question, hits, history, query=query or ""):
             if isinstance(piece, Draft):
                 draft = piece
             else:
@@ -342,7 +357,7 @@ class KnowledgeBase(Adding, Closing):
         """
         from ragkit.answer.check.entailment import load_entailment
 
-        load_entailment(self._entails)
+        load_entailment(self.entails)
 
     def why(
         self,
@@ -361,20 +376,8 @@ class KnowledgeBase(Adding, Closing):
         """
         from ragkit.why.walk import walk
 
-        def draw(decision: Decision, question: str, hits: Sequence[Hit]) -> Draft:
-            *_, last = draft_answer(self.generator, decision, question, hits)
-            assert isinstance(last, Draft), "a generator ends with a Draft"
-            return last
-
-        return walk(
-            self,
-            question,
-            str(document),
-            k=self.passages if k is None else k,
-            mode=mode or self.mode,
-            judge=self._gate.judge,
-            draft=draw if answer else None,
-        )
+        k, mode = self.passages if k is None else k, mode or self.mode
+        return walk(self, question, str(document), k=k, mode=mode, answer=answer)
 
     def verified(self, draft: Draft, hits: Sequence[Hit], clock: Clock) -> Answer:
         """Check a draft about these passages against the stored text, and make it an answer."""
@@ -383,18 +386,16 @@ class KnowledgeBase(Adding, Closing):
             hits,
             store=self.store,
             clock=clock,
-            entails=self._entails,
+            entails=self.entails,
             embedder=self.embedder,
             is_data=writes_data(self.generator),
         )
 
     def close(self) -> None:
         """Close the database, if this knowledge base opened it."""
-        if self.database is not None and self._owns_database:
+        if self.database is not None and self.owner is not None:
             self.database.close()
 
 
-def _as_of(store: Store, moment: datetime) -> Store:
-    if not isinstance(store, Versioned):
-        raise UsageError("this store keeps no old versions: search it without a moment")
-    return store.as_of(moment)
+def _ignore(shown: object) -> None:
+    """Be shown something, and do nothing."""

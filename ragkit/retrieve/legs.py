@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
+from contextvars import copy_context
 from dataclasses import dataclass, replace
-from functools import partial
+from threading import Event
 from time import perf_counter
 from typing import TYPE_CHECKING
 
@@ -13,7 +15,6 @@ from ragkit.embed.models import model_card, reads_all
 from ragkit.errors import ModelError
 from ragkit.retrieve.fusion.calibrated import Fused, estimate_background
 from ragkit.retrieve.fusion.candidates import Candidates, Ranking, fuse_wordings
-from ragkit.retrieve.side_thread import run_beside
 from ragkit.retrieve.words import marks
 from ragkit.retrieve.words.search import LexicalHits, search_words
 from ragkit.types import Hit, SearchResult, Stage
@@ -33,6 +34,7 @@ DENSE_CANDIDATES = 100
 DENSE_CANDIDATES_OF_FEW = 300
 FEW_CHUNKS = 12_000  # below, comparing all is cheaper than walking an index to the 300th
 LEXICAL_CANDIDATES = 100
+_PATIENCE_S = 0.05  # for an embedder, with a snapshot open; a small model takes 10 ms. Arbitrary
 VARIANT_DEPTH = 100  # hits of each wording that are fused by rank, as many as from a leg
 
 
@@ -51,6 +53,7 @@ class Search:
         self._lexical_depth = max(LEXICAL_CANDIDATES, self._depth)
         self._trace = _Trace()
         self._vectors: Mapping[str, Vectors] = {}  # of the wordings, once they are embedded
+        self._is_embedded = Event()  # or the embedder has failed
 
     def reads_any(self) -> bool:
         """Tell whether the embedding model reads any wording.
@@ -65,7 +68,9 @@ class Search:
             words = self._words(reader)
             self._trace_words(words)
             rankings = [hits.best[: self._depth] for hits in words.hits]
-            return self._fetched(reader, [[Fused(c, s, None, s) for c, s in r] for r in rankings])
+            fused = [[Fused(c, s, None, s) for c, s in ranking] for ranking in rankings]
+            self._retriever.observe(reader)
+            return self._fetched(reader, fused)
 
     def by_words_unread(self) -> SearchResult:
         """Search by words, and note that the model reads none of the query."""
@@ -83,6 +88,7 @@ class Search:
                     near = self._permitted(reader, text, vectors[text], near, words, MAX_K)
                 self._trace.step(_nth("dense", n), near[: self._depth])
                 rankings.append([Fused(c, s, s, None) for c, s in near[: self._depth]])
+            self._retriever.observe(reader)
             return self._fetched(reader, rankings)
 
     def by_both(self) -> SearchResult:
@@ -98,21 +104,25 @@ class Search:
             with self._retriever.store.snapshot() as reader:
                 return self._with_meaning(reader, None)
         with ExitStack() as snapshot:
-            with run_beside(partial(self._words_first, snapshot)) as running:
-                self._embedded(readable)
+            with ThreadPoolExecutor(1, "ragkit-beside") as thread:
+                running = thread.submit(copy_context().run, self._words_first, snapshot)
+                try:
+                    self._embedded(readable)
+                finally:
+                    self._is_embedded.set()
                 open_reader, words = running.result()
             reader = open_reader or snapshot.enter_context(self._retriever.store.snapshot())
             return self._with_meaning(reader, words)
 
     def _words_first(self, snapshot: ExitStack) -> tuple[Reader | None, _Words | None]:
-        """Search for the words, and keep their snapshot open if the query is embedded by then.
+        """Search for the words, and keep their snapshot open if the query is embedded soon.
 
-        If not, it ends: none is open while a model computes.
+        If not, it ends: none is open while a model computes for long.
         """
         with ExitStack() as opened:
             reader = opened.enter_context(self._retriever.store.snapshot())
             words = self._words(reader)
-            if self._vectors:
+            if self._is_embedded.wait(_PATIENCE_S):
                 snapshot.push(opened.pop_all())
                 return reader, words
             return None, replace(words, moment=reader.moment(self._retriever.collection))
@@ -130,7 +140,9 @@ class Search:
         near = self._near(reader, words.hits[0].chunks)
         if words.moment is not None and words.moment != reader.moment(self._retriever.collection):
             words = replace(self._words(reader), repeated=True)
-        return self._fetched(reader, self._fused(reader, near, words))
+        fused = self._fused(reader, near, words)
+        self._retriever.observe(reader)
+        return self._fetched(reader, fused)
 
     def _embedded(self, texts: Sequence[str]) -> Mapping[str, Vectors]:
         """Embed wordings; the passage, if there is one, takes the place of the first."""
@@ -138,11 +150,12 @@ class Search:
         embedder.load()
         passages = {self._texts[0]: self._passage}
         inputs = {text: passages.get(text) or marks.read_marks(text).text for text in texts}
-        vectors = {text: embedder.embed_query(inputs[text]) for text in texts}
-        for vector in vectors.values():
-            _check_vector(embedder, vector)
+        vectors: dict[str, Vectors] = {}
+        for text in texts:
+            vectors[text] = embedder.embed_query(inputs[text])
+            _check_vector(embedder, vectors[text])
         self._trace.step("embed", notes={"model": embedder.space.model})
-        self._vectors = vectors  # assigned last: the words' thread goes on when it sees them
+        self._vectors = vectors
         return vectors
 
     def _near(self, reader: Reader, chunks: int) -> Mapping[str, Ranking]:

@@ -58,19 +58,20 @@ class Pipeline:
 
     def search(self, query: str, *, k: int) -> Sequence[Hit]:
         """Return at most k hits, best first; raises what `HybridRetriever.search` does."""
+        check_query(query, k)
         return list(self.find(query, k=k).hits)
 
     def find(self, query: str, *, k: int) -> SearchResult:
-        """Search, and return the hits with the steps that led to them.
+        """Search for a query that `check_query` accepts; return the hits with their steps.
 
         Raises WorkCancelledError between two steps.
         """
-        check_query(query, k)
         stages: list[Stage] = []
         planned = self._planned(query, stages)
         depth = min(MAX_K, max(k, self.depth))
-        search = self._phrases_first if self.for_answer else self._filtered
-        hits = search(planned, depth, stages)
+        hits = self._searched(_unmarked(planned) if self.for_answer else planned, depth, stages)
+        if self.for_answer:
+            hits = self._phrases_first(planned, hits, depth, stages)
         if self.for_answer and not hits:
             hits = self._by_characters(planned, depth, stages)
         if self.for_answer and len(hits) < k:
@@ -89,19 +90,15 @@ class Pipeline:
             stages.append(Stage("plan", perf_counter() - began, notes=planned.notes))
         return planned
 
-    def _phrases_first(self, query: Query, depth: int, stages: list[Stage]) -> Sequence[Hit]:
-        """Search without the question's marks, and put the passages with its phrases first.
-
-        Where no passage has them, a stage says so.
-        """
+    def _phrases_first(
+        self, query: Query, hits: Sequence[Hit], depth: int, stages: list[Stage]
+    ) -> Sequence[Hit]:
+        """Put the passages with the question's phrases first; a stage says where there are none."""
         marked = read_preferences(query.text)
-        variants = tuple(read_preferences(variant).text for variant in query.variants)
-        query = replace(query, text=marked.text, variants=variants)
-        hits = self._filtered(query, depth, stages)
         if not marked.phrases:
             return hits
         began = perf_counter()
-        having = self._filtered(replace(query, text=marked.first), depth, [])
+        having = self._searched(replace(_unmarked(query), text=marked.first), depth, [])
         notes: dict[str, str] = {} if having else {"phrase": ", ".join(marked.phrases)}
         first = {hit.chunk for hit in having}
         hits = [*having, *(hit for hit in hits if hit.chunk not in first)][:depth]
@@ -129,17 +126,12 @@ class Pipeline:
             ]
         stages.append(Stage("by characters", perf_counter() - began, notes={"pairs": len(pairs)}))
         text = " ".join(dict.fromkeys(pairs))
-        return self._filtered(replace(query, text=text, variants=()), depth, stages) if text else ()
+        return self._searched(replace(query, text=text, variants=()), depth, stages) if text else ()
 
     def _with_all_passages(self, hits: Sequence[Hit], k: int, stages: list[Stage]) -> Sequence[Hit]:
         """Add the other passages of a collection that has at most k."""
         began, legs = perf_counter(), self.retriever
-        counts = (
-            collection
-            for collection in legs.store.collections()
-            if collection.name == legs.collection
-        )
-        if not len(hits) < sum(collection.chunks for collection in counts) <= k:
+        if not len(hits) < _chunks(stages) <= k:
             return hits
         collection = {hit.chunk for hit in hits}.union(
             copy.chunk for hit in hits for copy in hit.duplicates
@@ -152,37 +144,45 @@ class Pipeline:
         stages.append(Stage("all passages", perf_counter() - began, ranked))
         return hits
 
-    def _filtered(self, query: Query, depth: int, stages: list[Stage]) -> Sequence[Hit]:
-        """Search with the filter that the plan inferred, or without it where nothing matches."""
-        began, searched = perf_counter(), list[Stage]()
-        hits = self._searched(query, depth, searched)
-        if not hits and query.where is not None:  # the stages of an empty search are dropped
-            dropped = {"dropped": "nothing is found so"}
-            searched = [Stage("filter dropped", perf_counter() - began, notes=dropped)]
-            hits = self._searched(replace(query, where=None), depth, searched)
-        stages += searched
-        return hits
-
     def _searched(self, query: Query, depth: int, stages: list[Stage]) -> Sequence[Hit]:
-        """Find `depth` hits that differ, if there are so many."""
-        retriever = _within(self.retriever, query.where)
-        if self.distinct is None:
-            check_cancelled()
-            result = retriever.find(query, k=depth)
-            stages += result.stages
-            return result.hits
-        limit = min(MAX_K, depth + SPARE)
+        """Find `depth` hits that differ, if there are so many.
+
+        The filter that the plan inferred is dropped where nothing matches it, with the stages of
+        that search.
+        """
+        began, steps = perf_counter(), list[Stage]()
+        limit = depth if self.distinct is None else min(MAX_K, depth + SPARE)
         while True:
             check_cancelled()
-            began = perf_counter()
-            result = retriever.find(query, k=limit)
-            steps = [*result.stages]
-            hits = _refined(self.distinct, query.text, result.hits, steps)
-            if len(hits) >= depth or len(result.hits) < limit or limit == MAX_K:
-                stages += steps
-                return hits[:depth]
-            stages.append(Stage("too many duplicates", perf_counter() - began))
+            search_began = perf_counter()
+            result = _within(self.retriever, query.where).find(query, k=limit)
+            hits, last = result.hits, [*result.stages]
+            if not hits and query.where is not None:
+                query = replace(query, where=None)
+                dropped = {"dropped": "nothing is found so"}
+                steps = [Stage("filter dropped", perf_counter() - began, notes=dropped)]
+                continue
+            if self.distinct is None:
+                stages += [*steps, *last]
+                return hits
+            distinct = _refined(self.distinct, query.text, hits, last)
+            if len(distinct) >= depth or len(hits) < limit or limit == MAX_K:
+                stages += [*steps, *last]
+                return distinct[:depth]
+            steps.append(Stage("too many duplicates", perf_counter() - search_began))
             limit = min(MAX_K, 4 * limit)
+
+
+def _unmarked(query: Query) -> Query:
+    """Return a question's query without its marks."""
+    variants = tuple(read_preferences(variant).text for variant in query.variants)
+    return replace(query, text=read_preferences(query.text).text, variants=variants)
+
+
+def _chunks(stages: Sequence[Stage]) -> int:
+    """Return the chunks that the collection had at the last search by words; 0 without one."""
+    counts = [stage.notes["chunks"] for stage in stages if stage.name == "lexical"]
+    return int(counts[-1]) if counts else 0
 
 
 def _within(retriever: HybridRetriever, where: Filter | None) -> HybridRetriever:

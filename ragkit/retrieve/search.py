@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, get_args
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 from ragkit.errors import QueryError, SnapshotLostError
 from ragkit.retrieve.legs import MAX_K, Search
@@ -11,14 +11,17 @@ from ragkit.text.analyse import analyse
 from ragkit.types import Hit, Mode, Query, SearchResult
 
 if TYPE_CHECKING:
-    from ragkit.contracts import Embedder, Store
+    from ragkit.contracts import Embedder, Reader, Store
     from ragkit.filters.tree import Filter
 
 MAX_QUERY_CHARS = 32_000  # arbitrary: room for a pasted page, none for a file
 
 
 class HybridRetriever:
-    """Search a collection by both legs, or by one alone; the lexical one needs no model."""
+    """Search a collection by both legs, or by one alone; the lexical one needs no model.
+
+    `observe` is shown the view that each search took its hits from, before it ends.
+    """
 
     def __init__(
         self,
@@ -27,12 +30,15 @@ class HybridRetriever:
         collection: str,
         mode: Mode = "hybrid",
         where: Filter | None = None,
+        *,
+        observe: Callable[[Reader], None] = lambda reader: None,
     ) -> None:
         self.store = store
         self.embedder = embedder
         self.collection = collection
         self.mode = mode
         self.where = where
+        self.observe = observe
 
     def search(self, query: str, *, k: int) -> Sequence[Hit]:
         """Return at most k hits, best first, with each leg's score.
@@ -41,30 +47,31 @@ class HybridRetriever:
         hybrid mode. Raises QueryError for a query without a word or of more than 32,000
         characters and for a k outside 1..1000, NotFoundError for an unknown collection.
         """
+        check_query(query, k)
         return list(self.find(Query(query), k=k).hits)
 
     def find(self, query: Query, *, k: int) -> SearchResult:
-        """Search, and return the hits with the steps that led to them.
+        """Search for a query that `check_query` accepts; return the hits with their steps.
 
         Each of the query's variants is searched as well, and all are fused by reciprocal rank.
         The search sees one moment: a concurrent write counts in all of its parts or in none.
         """
-        check_query(query.text, k)
-        if self.mode not in get_args(Mode):
-            raise QueryError(f"there is no mode {self.mode!r}: use hybrid, dense or lexical")
         try:
-            return self._find(query, k)
+            return self._search(query, k)()
         except SnapshotLostError:
-            return self._find(query, k)
+            return self._search(query, k)()
 
-    def _find(self, query: Query, k: int) -> SearchResult:
+    def _search(self, query: Query, k: int) -> Callable[[], SearchResult]:
+        """Prepare a search by the mode's legs."""
         texts = [query.text, *filter(_searchable, query.variants)]
         search = Search(self, tuple(dict.fromkeys(texts)), query.passage, k)
         if self.mode == "dense":
-            return search.by_meaning()
-        if self.mode == "hybrid":
-            return search.by_both() if search.reads_any() else search.by_words_unread()
-        return search.by_words()
+            return search.by_meaning
+        if self.mode == "lexical":
+            return search.by_words
+        if self.mode != "hybrid":
+            raise QueryError(f"there is no mode {self.mode!r}: use hybrid, dense or lexical")
+        return search.by_both if search.reads_any() else search.by_words_unread
 
 
 def check_query(query: str, k: int) -> None:

@@ -23,6 +23,7 @@ from ragkit.store.vectors.active_space import require
 from ragkit.store.vectors.packed import packed_query, register
 from ragkit.store.vectors.rows import QUERY
 from ragkit.store.words import postings
+from ragkit.store.words.segment_state import State, total_state
 from ragkit.text.postings import Postings, Term
 
 if TYPE_CHECKING:
@@ -81,9 +82,8 @@ class AsOfReader(PostgresReader):
         self._as_of = as_of
         self._with_versions: dict[int, list[int]] = {}
 
-    def moment(self, collection: str) -> str:
-        numbers = self._numbers(collection)
-        return " ".join(postings.moment(self._session, number) for number in numbers)
+    def moment(self, collection: str) -> object:
+        return [self._state(number).all_numbers for number in self._numbers(collection)]
 
     def nearest(
         self,
@@ -99,7 +99,7 @@ class AsOfReader(PostgresReader):
         if table is None:
             return []
         self._check_vectors(collection, table)
-        among = self._restriction(numbers[0], where)
+        among = self._restriction(collection, where)
         register(self._session.cursor)
         statement = _NEAREST.format(
             similarity=table.similarity(SQL("distance")),
@@ -127,10 +127,10 @@ class AsOfReader(PostgresReader):
 
     def postings(self, collection: str, terms: Sequence[str]) -> Postings:
         numbers = self._numbers(collection)
-        among = self._restriction(numbers[0], None)
+        among = self._restriction(collection, None)
         return _joined(
             [
-                postings.read(self._session, number, terms, self._hidden(number, among))
+                postings.read(self._session, number, terms, self._state_then(number, among))
                 for number in numbers
             ]
         )
@@ -138,24 +138,25 @@ class AsOfReader(PostgresReader):
     def version(self, collection: str, document: int) -> int | None:
         """Return the number of a document's version of the moment; None where there is none."""
         numbers = self._numbers(collection)
-        among = self._restriction(numbers[0], None)
+        among = self._restriction(collection, None)
         values = {**_values(numbers, among), "document": document}
         row = self._session.row(_VERSION.format(among.condition), values)
         return None if row is None else int(row[0])
 
-    def _hidden(self, number: int, among: Restriction) -> Hidden:
-        """Find a collection's chunks that were not current then, or are hidden from the session."""
+    def _state_then(self, number: int, among: Restriction) -> State:
+        """Look up a word index without the chunks that were not current then or are hidden."""
         import numpy as np
 
         values = {"collection": number, **among.values}
         statement = _HIDDEN.format(among.condition)
         row = self._session.execute(statement, values, binary=True).fetchone()
         assert row is not None, "a sum is one row"
-        return Hidden(np.frombuffer(row[0] or b"", ">i8").astype(np.int64), int(row[1]))
+        hidden = Hidden(np.frombuffer(row[0] or b"", ">i8").astype(np.int64), int(row[1]))
+        return total_state(self._session, number).without(hidden)
 
     def _matching(self, collection: str, where: Filter, chunks: Sequence[int] | None) -> list[int]:
         numbers = self._numbers(collection)
-        among = self._restriction(numbers[0], where)
+        among = self._restriction(collection, where)
         statement = _MATCHING.format(_DOCUMENTS.format(among.condition))
         values = {**_values(numbers, among), "chunks": chunks}
         return [int(row[0]) for row in self._session.execute(statement, values)]
@@ -163,7 +164,7 @@ class AsOfReader(PostgresReader):
     def _check_vectors(self, collection: str, table: spaces.Table) -> None:
         """Raise UsageError where passages of then have no vector in the present space."""
         numbers = self._numbers(collection)
-        among = self._restriction(numbers[0], None)
+        among = self._restriction(collection, None)
         statement = _MISSING.format(
             documents=_DOCUMENTS.format(among.condition), table=table.identifier
         )
@@ -180,7 +181,7 @@ class AsOfReader(PostgresReader):
         if number not in self._with_versions:
             beside = versions.collection_of_versions(self._session, number)
             numbers = [number] if beside is None else [number, beside]
-            among = self._restriction(number, None)
+            among = self._restriction(collection, None)
             statement = SQL("SELECT EXISTS ({})").format(_DOCUMENTS.format(among.condition))
             if not self._session.value(statement, _values(numbers, among)):
                 raise NotFoundError(
@@ -190,14 +191,14 @@ class AsOfReader(PostgresReader):
             self._with_versions[number] = numbers
         return self._with_versions[number]
 
-    def _restriction(self, collection: int, where: Filter | None) -> Restriction:
+    def _restriction(self, collection: str, where: Filter | None) -> Restriction:
         """Write what may be found, of the moment. An index on metadata has no old versions."""
-        key = (collection, where)
+        searched = self._look_up(collection)
+        key = (searched.id, where)
         written = self._restrictions.get(key)
         if written is None:
             if where is not None:
-                limited = self._is_limited(collection)
-                metadata.check(self._session, collection, where, limited=limited)
+                metadata.check(self._session, searched.id, where, limited=searched.limited)
             filtered = restriction(where)
             condition: Composable = SQL("true") if filtered is None else filtered.condition
             values: Mapping[str, Any] = {} if filtered is None else filtered.values

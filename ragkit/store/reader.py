@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ragkit.store import vectors as spaces
 from ragkit.store.documents import documents, metadata, neighbours
@@ -11,9 +11,11 @@ from ragkit.store.documents import visible as access
 from ragkit.store.documents.chunks import hits
 from ragkit.store.documents.fields import fields
 from ragkit.store.documents.filter_sql import Restriction, allowed, matching, restriction
+from ragkit.store.people.calibration import Calibration, calibrations
 from ragkit.store.vectors.active_space import require
 from ragkit.store.vectors.trial import Trial, sample, trial
 from ragkit.store.words import postings
+from ragkit.store.words.segment_state import State, state
 from ragkit.text.analysers import name_from
 from ragkit.text.postings import Postings
 from ragkit.types import Chunk, EmbeddingSpace, Fields, Hit, Span
@@ -29,13 +31,13 @@ class PostgresReader:
 
     def __init__(self, session: Session) -> None:
         self._session = session
-        self._rows: dict[str, tuple[int, Mapping[str, Any]]] = {}
-        self._limited: dict[int, bool] = {}
+        self._searched: dict[str, spaces.SearchedCollection] = {}
+        self._states: dict[int, State] = {}
         self._tables: dict[EmbeddingSpace, spaces.Table] = {}
         self._restrictions: dict[tuple[int, Filter | None], Restriction | None] = {}
 
     def moment(self, collection: str) -> object:
-        return postings.moment(self._session, self._collection(collection))
+        return self._state(self._collection(collection)).all_numbers
 
     def nearest(
         self,
@@ -45,19 +47,13 @@ class PostgresReader:
         k: int,
         where: Filter | None = None,
     ) -> Sequence[tuple[int, float]]:
-        searched = spaces.look_up(self._session, space, collection)
-        if searched is None:
-            raise documents.no_collection(self._session, collection)
-        number, place = searched.id, searched.place
-        self._rows[collection] = number, searched.settings
-        self._limited[number] = searched.limited
-        if place is None or not place.active:
-            require(self._session, number, space)
-        among = self._restriction(number, where)
-        if place is None:
-            return []
-        self._tables[space] = place.table
-        return spaces.nearest_in(self._session, place, number, vector, k, among)
+        searched = self._look_up(collection)
+        among = self._restriction(collection, where)
+        if searched.place is None or searched.space != space:
+            require(self._session, searched.id, space)
+            return []  # a collection without passages
+        self._tables[space] = searched.place.table
+        return spaces.nearest_in(self._session, searched.place, searched.id, vector, k, among)
 
     def similarities(
         self, space: EmbeddingSpace, vector: Vectors, chunks: Sequence[int]
@@ -69,22 +65,20 @@ class PostgresReader:
         return spaces.similarities(self._session, table, space.model, vector, visible)
 
     def matching(self, collection: str, where: Filter) -> Sequence[int]:
-        number = self._collection(collection)
-        among = self._restriction(number, where)
+        among = self._restriction(collection, where)
         assert among is not None, "there is a filter"
-        return matching(self._session, number, among)
+        return matching(self._session, self._collection(collection), among)
 
     def allowed(self, collection: str, chunks: Sequence[int], where: Filter) -> Sequence[int]:
-        number = self._collection(collection)
-        among = self._restriction(number, where)
+        among = self._restriction(collection, where)
         assert among is not None, "there is a filter"
-        return allowed(self._session, number, chunks, among)
+        return allowed(self._session, self._collection(collection), chunks, among)
 
     def vectors(self, space: EmbeddingSpace, chunks: Sequence[int]) -> Mapping[int, Vectors]:
         return spaces.vectors(self._session, space, access.visible_chunks(self._session, chunks))
 
     def analyser(self, collection: str) -> str:
-        return name_from(self._row(collection)[1])
+        return name_from(self._look_up(collection).settings)
 
     def beginning_or_ending(self, collection: str, character: str) -> Sequence[str]:
         return postings.with_character(self._session, self._collection(collection), character)
@@ -94,7 +88,7 @@ class PostgresReader:
     ) -> Vectors:
         """Draw n of a collection's vectors: shape (n or fewer, dimension)."""
         number = self._collection(collection)
-        among = self._restriction(number, where)
+        among = self._restriction(collection, where)
         table = spaces.find_table(self._session.cursor, space)
         assert table is not None, "a collection's own space"
         return sample(self._session, table, number, n, among)
@@ -110,13 +104,23 @@ class PostgresReader:
     ) -> Trial:
         """Try a collection's index out against exact search."""
         number = self._collection(collection)
-        among = self._restriction(number, where)
+        among = self._restriction(collection, where)
         place = spaces.locate(self._session, space, number)
         assert place is not None, "a collection's own space"
         return trial(self._session, place, number, queries, k, among, on_progress=on_progress)
 
     def postings(self, collection: str, terms: Sequence[str]) -> Postings:
-        return postings.read(self._session, self._collection(collection), terms)
+        number = self._collection(collection)
+        return postings.read(self._session, number, terms, self._state(number))
+
+    def calibrations(self, collection: str) -> Sequence[Calibration]:
+        """Return the collection's cut-offs, of every model and reranker."""
+        searched = self._look_up(collection)
+        return calibrations(self._session, searched.id) if searched.calibrated else ()
+
+    def active_space(self, collection: str) -> EmbeddingSpace | None:
+        """Return the space that a collection is searched in; None before its first document."""
+        return self._look_up(collection).space
 
     def hits(self, chunks: Sequence[int]) -> Sequence[Hit]:
         return hits(self._session, chunks)
@@ -128,32 +132,35 @@ class PostgresReader:
         return neighbours.excerpts(self._session, places)
 
     def fields(self, collection: str) -> Fields:
-        number = self._collection(collection)
-        return fields(self._session, number, self._restriction(number, None))
+        restriction = self._restriction(collection, None)
+        return fields(self._session, self._collection(collection), restriction)
 
     def _collection(self, name: str) -> int:
-        return self._row(name)[0]
+        return self._look_up(name).id
 
-    def _row(self, name: str) -> tuple[int, Mapping[str, Any]]:
-        if name not in self._rows:
-            self._rows[name] = documents.collection_row(self._session, name)
-        return self._rows[name]
+    def _look_up(self, name: str) -> spaces.SearchedCollection:
+        """Look a collection up, once. Raises NotFoundError."""
+        if name not in self._searched:
+            searched = spaces.look_up(self._session, name)
+            if searched is None:
+                raise documents.no_collection(self._session, name)
+            self._searched[name] = searched
+        return self._searched[name]
 
-    def _is_limited(self, collection: int) -> bool:
-        """Tell whether documents of the collection may be hidden from the session."""
-        if self._session.readers is None:
-            return False
-        if collection not in self._limited:
-            self._limited[collection] = access.is_limited(self._session, collection)
-        return self._limited[collection]
+    def _state(self, collection: int) -> State:
+        """Look a collection's word index up, once."""
+        if collection not in self._states:
+            self._states[collection] = state(self._session, collection)
+        return self._states[collection]
 
-    def _restriction(self, collection: int, where: Filter | None) -> Restriction | None:
+    def _restriction(self, collection: str, where: Filter | None) -> Restriction | None:
         """Write what may be found. Raises QueryError for a filter on a field of no document."""
-        key = (collection, where)
+        searched = self._look_up(collection)
+        key = (searched.id, where)
         if key not in self._restrictions:
-            limited = self._is_limited(collection)
+            limited = searched.limited
             declared: Mapping[str, str] = {}
             if where is not None:
-                declared = metadata.check(self._session, collection, where, limited=limited)
+                declared = metadata.check(self._session, searched.id, where, limited=limited)
             self._restrictions[key] = restriction(where, limited=limited, declared=declared)
         return self._restrictions[key]

@@ -6,7 +6,7 @@ Every write makes a new state out of the old one, so a snapshot is the state it 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -145,8 +145,10 @@ class FakeStore:
     def text(self, document: int) -> str:
         return self._state.find(document).source.text
 
-    def pages(self, document: int) -> Sequence[Page]:
-        return self._state.find(document).source.pages
+    def sources(self, documents: Iterable[int]) -> Mapping[int, tuple[str, Sequence[Page]]]:
+        stored = self._state.stored
+        sources = {number: stored[number].source for number in documents if number in stored}
+        return {number: (source.text, source.pages) for number, source in sources.items()}
 
     def known(
         self, collection: str, uris: Sequence[str] | None = None

@@ -5,18 +5,18 @@ It generates the answer as `ask` would, and reads the draft's passages and citat
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
+from ragkit.answer.write.drafting import draft_answer
+from ragkit.types import Draft
 from ragkit.why.steps import Step
 
 if TYPE_CHECKING:
-    from ragkit.answer.refuse.gate import Decision
-    from ragkit.types import Draft, Hit, Mode
+    from ragkit.answer.refuse.gate import Gate
+    from ragkit.contracts import Generator
+    from ragkit.types import Hit
     from ragkit.why.explained_search import ExplainedSearch
-
-    Judge = Callable[[str, Sequence[Hit], Mode], Decision]
-    Draw = Callable[[Decision, str, Sequence[Hit]], Draft]
 
 
 @runtime_checkable
@@ -29,13 +29,10 @@ class Budgeted(Protocol):
 
 
 def answer_steps(
-    explained: ExplainedSearch,
-    generator: object,
-    judge: Judge,
-    draft: Draw | None,
+    explained: ExplainedSearch, gate: Gate, generator: Generator | None
 ) -> Iterator[Step]:
-    """Yield the stages after a search that found the document."""
-    decision = judge(explained.question, explained.result.hits, explained.mode)
+    """Yield the stages after a search that found the document; without a generator, the gate's."""
+    decision = gate.judge(explained.question, explained.result.hits, explained.mode)
     if decision.reason:
         remedy = (
             "Fit the cut-off with `ragkit eval calibrate`, or ask with a refusal threshold of 0."
@@ -44,9 +41,11 @@ def answer_steps(
         return
     how = "a fitted cut-off" if decision.calibrated else "the default"
     yield Step("gate", True, f"what was found may be answered from, by {how}")
-    if draft is None:
+    if generator is None:
         return
-    written = draft(decision, explained.question, explained.result.hits)
+    question, hits = explained.question, explained.result.hits
+    *_, written = draft_answer(generator, decision, question, hits)
+    assert isinstance(written, Draft), "a generator ends with a Draft"
     yield _packed(explained, generator, written)
     yield _cited(explained, written)
 

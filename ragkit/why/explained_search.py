@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from ragkit.filters.tree import Comparison, Every
+from ragkit.retrieve.search import check_query
 from ragkit.retrieve.words.marks import read_preferences
 
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ class ExplainedSearch:
     ) -> None:
         self.store, self.collection = kb.store, kb.collection
         self.question, self.k, self.mode = question, k, mode
+        check_query(question, k)
         self.pipeline = kb.retriever(mode, for_answer=True)
         query = self.pipeline.plan(question)
         self.query = replace(query, text=read_preferences(query.text).text)

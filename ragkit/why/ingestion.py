@@ -93,14 +93,15 @@ def version_step(kb: KnowledgeBase, document: Document) -> tuple[Document, Step 
 
 
 def parse_step(kb: KnowledgeBase, document: Document) -> Step:
-    pages = len(kb.store.pages(document.id))
+    text, starts = kb.store.sources([document.id]).get(document.id, ("", ()))
+    pages = len(starts)
     numbers: dict[str, float | str] = {"chars": document.chars, "pages": pages}
     if document.language:
         numbers["language"] = document.language
     says = f"{document.chars:,} characters" + (
         f" on {pages} page{'s' * (pages > 1)}" if pages else ""
     )
-    if kb.store.text(document.id).strip():
+    if text.strip():
         return Step("parse", True, says, numbers)
     remedy = "Give a file with text in it: a scan has to be read by OCR first."
     return Step("parse", False, "no text was found in the file", numbers, remedy)

@@ -16,7 +16,6 @@ from ragkit.why.steps import Step, Why
 if TYPE_CHECKING:
     from ragkit.knowledge.base import KnowledgeBase
     from ragkit.types import Document, Mode
-    from ragkit.why.answer import Draw, Judge
 
 
 def walk(
@@ -26,18 +25,17 @@ def walk(
     *,
     k: int,
     mode: Mode,
-    judge: Judge,
-    draft: Draw | None,
+    answer: bool,
 ) -> Why:
     """Follow a document through the answering of a question, up to the stage that loses it.
 
     `name` is its number, or its name: see `ragkit.documents.names`.
-    Without `draft` the walk ends before generation. Raises UsageError for a name of
+    Without `answer` the walk ends before generation. Raises UsageError for a name of
     several documents, NotFoundError for an unknown collection, and what a search raises.
     """
     document = named(kb.store, kb.collection, name)
     steps: list[Step] = []
-    for step in _steps(kb, question, name, document, k, mode, judge, draft):
+    for step in _steps(kb, question, name, document, k, mode, answer):
         steps.append(step)
         if step.kept is False:
             break
@@ -51,8 +49,7 @@ def _steps(
     document: Document | None,
     k: int,
     mode: Mode,
-    judge: Judge,
-    draft: Draw | None,
+    answer: bool,
 ) -> Iterator[Step]:
     """Yield the stages one by one; stages after a loss are not computed."""
     yield ingestion_step(kb, name, document)
@@ -65,4 +62,4 @@ def _steps(
     explained = ExplainedSearch(kb, question, document.id, k=k, mode=mode)
     yield from leg_steps(explained)
     yield from refinement_steps(explained)
-    yield from answer_steps(explained, kb.generator, judge, draft)
+    yield from answer_steps(explained, kb.gate, kb.generator if answer else None)

@@ -1,9 +1,10 @@
 """Search and ask as a whole, over the fakes: what a knowledge base adds to its parts."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
+from typing import Any
 
 import pytest
 from pydantic import SecretStr
@@ -16,10 +17,11 @@ from ragkit.answer.write.extract import ExtractiveGenerator
 from ragkit.answer.write.llm import ChatGenerator
 from ragkit.contracts import Generator
 from ragkit.errors import ModelError, NotFoundError, SettingsError
+from ragkit.question.reading import read_question
 from ragkit.retrieve.words.weights import term_weights
 from ragkit.store.open import Database
 from ragkit.testing import FakeEmbedder, FakeLanguageModel, FakeStore, fill, new_document
-from ragkit.types import Chunk, Decoding, NewDocument, Page, Reasoning
+from ragkit.types import Chunk, Decoding, Draft, Hit, NewDocument, Page, Reasoning
 
 FIRST = "The bridge is painted grey."
 SECOND = "It was opened in 1932 by the king."
@@ -197,7 +199,7 @@ def test_a_fitted_cutoff_decides_for_every_generator(
 ) -> None:
     """The extractive generator's own measure is not asked besides: the words are not there."""
     cutoff = Cutoff(bias=0.0, weights=(0.0,) * 3, means=(0.0,) * 3, threshold=threshold)
-    gate = Gate(lambda terms: dict.fromkeys(terms, 1.0), lambda mode: cutoff)
+    gate = Gate(lambda terms: dict.fromkeys(terms, 1.0), lambda mode, reader=None: cutoff)
     question = "Which king of the lost ancient golden southern empires?"
     assert knowledge_base(store, ExtractiveGenerator()).ask(question).refused
     for generator in (ExtractiveGenerator(), ChatGenerator(FakeLanguageModel("The king [1]."))):
@@ -247,3 +249,26 @@ def test_an_unknown_collection_is_named(store: FakeStore) -> None:
 def _texts(pieces: Sequence[str | Reasoning | Answer]) -> list[str]:
     assert all(isinstance(piece, str) for piece in pieces)
     return [piece for piece in pieces if isinstance(piece, str)]
+
+
+def test_a_question_is_judged_by_the_collection_that_was_searched(store: FakeStore) -> None:
+    """What is written after the search counts neither for the gate nor for the generator."""
+    asked = "When was the bridge opened?"
+    expected = knowledge_base(store, ExtractiveGenerator()).ask(asked)
+    weighed: list[dict[str, float]] = []
+
+    class Watched(ExtractiveGenerator):
+        def generate(self, *given: Any, **options: Any) -> Iterator[str | Draft]:
+            weighed.append(dict(self.weigh(read_question(asked).content)))
+            return super().generate(*given, **options)
+
+    def write(hits: Sequence[Hit]) -> None:
+        new = [new_document(f"{n}.md", "The bridge opened, when?") for n in range(30)]
+        fill(store, FakeEmbedder(), new)
+
+    before = term_weights(store, "default", read_question(asked).content)
+    kb = KnowledgeBase(store, FakeEmbedder(), Watched(), collection="default")
+    answer = kb.adapted(on_found=write).ask(asked)
+    assert weighed == [before]
+    assert term_weights(store, "default", read_question(asked).content) != before
+    assert answer.text == expected.text

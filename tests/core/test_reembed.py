@@ -372,7 +372,7 @@ def test_a_cut_off_of_the_other_model_is_not_used(bench: Bench) -> None:
     cutoff = Cutoff(0.0, (0.0,) * 9, (0.0,) * 9, 0.5)
     made = Calibration(a.space, "", "dense", cutoff, "hash", 20, 20, 6, 0.9)
     calibrations.save("c", made)
-    current = CurrentCutoff(calibrations, "c", bench.knowledge().embedder)
+    current = CurrentCutoff(bench.store, "c", bench.knowledge().embedder)
     assert current("dense") == cutoff
     bench.switch(bench.build())
     assert current("dense") is None
@@ -395,7 +395,7 @@ def test_a_cut_off_is_looked_up_in_one_transaction_and_loads_no_model(
 
     monkeypatch.setattr("ragkit.store.session.open_session", counted)
     monkeypatch.setattr(Embedders, "of", None)  # which model it is need not be asked
-    current = CurrentCutoff(calibrations, "c")
+    current = CurrentCutoff(bench.store, "c")
     assert current("dense") == cutoff
     assert len(opened) == 1
     monkeypatch.undo()

@@ -84,7 +84,7 @@ def rag(
                 kb,
                 generator=model.name if model else "extractive",
                 templates=Templates(settings.prompts, kb.collection) if model else None,
-                cutoff=fitted_cutoff(kb, settings.tenant),
+                cutoff=fitted_cutoff(kb),
                 decoding=asdict(build.decoding(settings)) if model else None,
                 nli_model=settings.nli_model,
                 notes=warnings,

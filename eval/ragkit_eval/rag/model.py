@@ -52,14 +52,11 @@ def model_of(
     return described
 
 
-def fitted_cutoff(kb: KnowledgeBase, tenant: str) -> float | None:
+def fitted_cutoff(kb: KnowledgeBase) -> float | None:
     """Return the score below which this knowledge base refuses, None if none was fitted."""
-    from ragkit.store.people.calibration import Calibrations, CurrentCutoff
+    from ragkit.store.people.calibration import CurrentCutoff
 
-    if kb.database is None:
-        return None
-    fitted = Calibrations(kb.database.pool, tenant)
-    cutoff = CurrentCutoff(fitted, kb.collection, kb.embedder)(kb.mode)
+    cutoff = CurrentCutoff(kb.store, kb.collection, kb.embedder)(kb.mode)
     return None if cutoff is None else cutoff.threshold
 
 

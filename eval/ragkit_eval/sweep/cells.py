@@ -82,7 +82,7 @@ class Cells:
         if answers:
             kb.load_entailment()  # fails here once, not for each question
         writer = build.language_model(settings) if answers else None
-        cutoff = fitted_cutoff(kb, settings.tenant)
+        cutoff = fitted_cutoff(kb)
         if cell.values.get("refusal_threshold") and cutoff is None:
             raise UsageError(
                 f"a refusal threshold needs a cut-off fitted to collection {collection!r}: fit"

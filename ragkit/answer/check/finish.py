@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ragkit.answer.check.verify import Verified, verify
 from ragkit.text.pages import page_at
-from ragkit.types import Answer
+from ragkit.types import Answer, Citation
 
 if TYPE_CHECKING:
     from ragkit.answer.check.verify import Entails
     from ragkit.contracts import Embedder, Store
     from ragkit.system.clock import Clock
-    from ragkit.types import Citation, Draft, Hit
+    from ragkit.types import Draft, Hit, Page
 
 
 def check_draft(
@@ -31,12 +31,15 @@ def check_draft(
 
     Data that a schema binds has no citations to check. `clock` is stopped at "verify".
     """
-    verified = Verified()
+    verified, citations = Verified(), tuple[Citation, ...]()
     if not is_data:
         # Earlier turns of a conversation may show passages that this search does not find.
         passages = [*hits, *(hit for hit in draft.used if hit not in hits)]
-        verified = verify(draft, store.text, passages, entails=entails, embedder=embedder)
-    citations = _with_pages(store, verified.citations)
+        cited = {citation.document for citation in draft.citations}
+        sources = store.sources(cited) if cited else {}
+        texts = {document: text for document, (text, _) in sources.items()}
+        verified = verify(draft, texts.__getitem__, passages, entails=entails, embedder=embedder)
+        citations = _with_pages(sources, verified.citations)
     clock.stop("verify")
     return Answer(
         text=draft.text,
@@ -54,7 +57,12 @@ def check_draft(
     )
 
 
-def _with_pages(store: Store, citations: Sequence[Citation]) -> tuple[Citation, ...]:
+def _with_pages(
+    sources: Mapping[int, tuple[str, Sequence[Page]]], citations: Sequence[Citation]
+) -> tuple[Citation, ...]:
     """Add the page on which each quotation begins, as a passage may span several."""
-    pages = {number: store.pages(number) for number in {c.document for c in citations}}
-    return tuple(replace(c, page=page_at(pages[c.document], c.start)) for c in citations)
+    pages = {document: pages for document, (_, pages) in sources.items()}
+    return tuple(
+        replace(c, page=page_at(pages[c.document], c.start)) if c.document in pages else c
+        for c in citations
+    )

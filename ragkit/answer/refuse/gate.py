@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Protocol
 
 from ragkit.answer.meaning import Meaning
 from ragkit.answer.refuse import refusal
@@ -12,8 +13,18 @@ from ragkit.errors import QueryError
 from ragkit.question.reading import read_question
 from ragkit.types import Hit, Mode
 
+if TYPE_CHECKING:
+    from ragkit.contracts import Reader
+
 Weigh = Callable[[Collection[str]], Mapping[str, float]]
-Cutoffs = Callable[[Mode], Cutoff | None]
+
+
+class Cutoffs(Protocol):
+    """Looks up the cut-off that was fitted for a mode of search; None where none was."""
+
+    def __call__(self, mode: Mode, reader: Reader | None = None) -> Cutoff | None:
+        """Look it up in this view of the store, or in the store as it is now."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +38,7 @@ class Decision:
 class Gate:
     """Judge passages by the cut-off that was fitted for a mode of search, or by the default.
 
-    `weigh` gives the idf of terms in the collection; `cutoffs` the cut-off of a mode, or None.
+    `weigh` gives the idf of terms in the collection, `cutoffs` the cut-off of a mode.
     `meaning` is the model that embedded the passages.
     """
 
@@ -36,7 +47,7 @@ class Gate:
     ) -> None:
         self._weigh = weigh
         self._meaning = meaning
-        self._cutoffs = cutoffs or (lambda mode: None)
+        self.cutoffs = cutoffs or _no_cutoff
         self._threshold: float | None = None
 
     def at(self, threshold: float) -> Gate:
@@ -46,13 +57,13 @@ class Gate:
         """
         if not 0 <= threshold <= 1:
             raise QueryError(f"the refusal threshold is {threshold:g}: write 0 to 1")
-        gate = Gate(self._weigh, self._cutoffs, meaning=self._meaning)
+        gate = Gate(self._weigh, self.cutoffs, meaning=self._meaning)
         gate._threshold = threshold
         return gate
 
-    def weighing(self, weigh: Weigh) -> Gate:
-        """Return the gate with other weights of terms."""
-        gate = Gate(weigh, self._cutoffs, meaning=self._meaning)
+    def weighing(self, weigh: Weigh, cutoffs: Cutoffs | None = None) -> Gate:
+        """Return the gate with other weights of terms and, if given, other cut-offs."""
+        gate = Gate(weigh, cutoffs or self.cutoffs, meaning=self._meaning)
         gate._threshold = self._threshold
         return gate
 
@@ -92,7 +103,7 @@ class Gate:
         return None if cutoff is None else cutoff.least
 
     def _cutoff(self, mode: Mode) -> Cutoff | None:
-        cutoff = self._cutoffs(mode)
+        cutoff = self.cutoffs(mode)
         if not self._threshold:
             return cutoff
         if cutoff is None:
@@ -101,3 +112,7 @@ class Gate:
                 " calibrate`, or use 0"
             )
         return replace(cutoff, threshold=self._threshold)
+
+
+def _no_cutoff(mode: Mode, reader: Reader | None = None) -> None:
+    return None

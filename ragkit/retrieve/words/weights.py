@@ -10,7 +10,7 @@ from ragkit.text.analyse import ANALYSER, analyse
 from ragkit.text.analysers import Analyser, analyser
 
 if TYPE_CHECKING:
-    from ragkit.contracts import Store
+    from ragkit.contracts import Reader, Store
     from ragkit.text.postings import Postings
 
 # Chunks without the term that are added to a collection: in a small one, a word that it lacks would
@@ -22,6 +22,12 @@ _ENDINGS = ("", "s", "es", "e", "ed", "ing", "y", "ies", "ied")
 
 
 def term_weights(store: Store, collection: str, terms: Collection[str]) -> dict[str, float]:
+    """Return what `read_weights` does, of the store as it is now."""
+    with store.snapshot() as reader:
+        return read_weights(reader, collection, terms)
+
+
+def read_weights(reader: Reader, collection: str, terms: Collection[str]) -> dict[str, float]:
     """Return each term's idf among the collection's chunks and a few more without it.
 
     A term in none of the chunks weighs most.
@@ -30,14 +36,11 @@ def term_weights(store: Store, collection: str, terms: Collection[str]) -> dict[
     commonest of its words weighs there; a pair of CJK characters that is no word there, as much as
     the others do on average. Raises NotFoundError for an unknown collection.
     """
-    with store.snapshot() as reader:
-        name = reader.analyser(collection)
-        if name == ANALYSER:
-            return _weights(
-                reader.postings(collection, list(terms)), {word: [word] for word in terms}
-            )
-        forms = {term: _forms(term, analyser(name)) for term in terms}
-        postings = reader.postings(collection, [form for words in forms.values() for form in words])
+    name = reader.analyser(collection)
+    if name == ANALYSER:
+        return _weights(reader.postings(collection, list(terms)), {word: [word] for word in terms})
+    forms = {term: _forms(term, analyser(name)) for term in terms}
+    postings = reader.postings(collection, [form for words in forms.values() for form in words])
     weights = _weights(postings, forms)
     known_terms = {
         term

@@ -89,6 +89,10 @@ _LANGUAGES = """
     SELECT language, count(*) FROM visible_document
     WHERE tenant = %(tenant)s AND collection_id = %(collection)s GROUP BY 1
 """
+_SOURCES = """
+    SELECT id, text, page_starts, page_numbers, page_labels FROM visible_document
+    WHERE tenant = %(tenant)s AND id = ANY(%(documents)s)
+"""
 _OF_DOCUMENT = " FROM visible_document WHERE tenant = %(tenant)s AND id = %(document)s"
 _LOCK = """
     SELECT 1 FROM visible_document WHERE tenant = %(tenant)s AND collection_id = %(collection)s
@@ -309,10 +313,10 @@ def text(session: Session, number: int) -> str:
     return str(_columns(session, "SELECT text", number)[0])
 
 
-def pages(session: Session, number: int) -> list[Page]:
-    """Return a document's pages."""
-    columns = _columns(session, "SELECT page_starts, page_numbers, page_labels", number)
-    return pages_of(*columns)
+def sources(session: Session, numbers: Sequence[int]) -> dict[int, tuple[str, Sequence[Page]]]:
+    """Map documents to their canonical text and their pages; those that are gone are absent."""
+    rows = session.execute(_SOURCES, {"documents": numbers})
+    return {int(number): (str(text), pages_of(*columns)) for number, text, *columns in rows}
 
 
 def metadata(session: Session, number: int) -> dict[str, Any]:

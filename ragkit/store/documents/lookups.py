@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
@@ -90,9 +90,9 @@ class Lookups(TenantSessions):
         with self._session() as session:
             return documents.text(session, document)
 
-    def pages(self, document: int) -> Sequence[Page]:
+    def sources(self, documents_: Iterable[int]) -> Mapping[int, tuple[str, Sequence[Page]]]:
         with self._session() as session:
-            return documents.pages(session, document)
+            return documents.sources(session, list(documents_))
 
     def metadata(self, document: int) -> Mapping[str, Any]:
         """Return a document's metadata, from its parser and its user, by key."""

@@ -6,15 +6,15 @@ import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Protocol, cast, runtime_checkable
 
 from ragkit.answer.refuse.cutoff import RERANKED, SIGNALS, Cutoff
 from ragkit.store.session import TenantSessions
-from ragkit.store.vectors import active_space
 from ragkit.types import EmbeddingSpace, Mode
 
 if TYPE_CHECKING:
-    from ragkit.contracts import Embedder, Reranker
+    from ragkit.contracts import Embedder, Reader, Reranker, Store
+    from ragkit.store.session import Session
 
 _COLUMNS = (
     "space, reranker, mode, signals, bias, weights, means, threshold, data_hash, answerable,"
@@ -93,20 +93,30 @@ class Calibrations(TenantSessions):
     def of(self, collection: str) -> Sequence[Calibration]:
         """Return a collection's cut-offs, of every model and reranker."""
         with self._in_collection(collection) as (session, number):
-            return [_read(row) for row in session.execute(_FIND, {"collection": number})]
-
-    def with_space(self, collection: str) -> tuple[Sequence[Calibration], EmbeddingSpace | None]:
-        """Return the cut-offs and the space that the collection is searched in, at one moment."""
-        with self._in_collection(collection) as (session, number):
-            rows = session.execute(_FIND, {"collection": number})
-            calibrations = [_read(row) for row in rows]
-            active = active_space.active(session, number) if calibrations else None
-        return calibrations, None if active is None else active.space
+            return calibrations(session, number)
 
     def reset(self, collection: str) -> int:
         """Forget a collection's cut-offs and return how many there were."""
         with self._in_collection(collection) as (session, number):
             return session.execute(_DELETE, {"collection": number}).rowcount
+
+
+def calibrations(session: Session, collection: int) -> list[Calibration]:
+    """Return a collection's cut-offs, of every model and reranker."""
+    return [_read(row) for row in session.execute(_FIND, {"collection": collection})]
+
+
+@runtime_checkable
+class CalibratedReader(Protocol):
+    """A view of a store that keeps cut-offs."""
+
+    def calibrations(self, collection: str) -> Sequence[Calibration]:
+        """Return a collection's cut-offs, of every model and reranker."""
+        ...
+
+    def active_space(self, collection: str) -> EmbeddingSpace | None:
+        """Return the space that a collection is searched in; None before its first document."""
+        ...
 
 
 class CurrentCutoff:
@@ -118,26 +128,33 @@ class CurrentCutoff:
 
     def __init__(
         self,
-        calibrations: Calibrations,
+        store: Store,
         collection: str,
         embedder: Embedder | None = None,
         *,
         reranker: Reranker | None = None,
     ) -> None:
-        self._calibrations = calibrations
+        self._store = store
         self._collection = collection
         self._embedder = embedder
         self._reranker = reranker
 
-    def __call__(self, mode: Mode) -> Cutoff | None:
-        calibrations, space = self._calibrations.with_space(self._collection)
-        of_mode = [item for item in calibrations if item.mode == mode]
+    def __call__(self, mode: Mode, reader: Reader | None = None) -> Cutoff | None:
+        """Look a mode's cut-off up, in a view of the store that is open or in one of its own."""
+        if reader is None:
+            with self._store.snapshot() as own:
+                return self(mode, own)
+        if not isinstance(reader, CalibratedReader):
+            return None
+        of_mode = [item for item in reader.calibrations(self._collection) if item.mode == mode]
         if not of_mode:
             return None  # and no model need be loaded
         if mode == "lexical":
             space = None
         elif self._embedder is not None:
             space = space_of(self._embedder, mode)
+        else:
+            space = reader.active_space(self._collection)
         name = name_of(self._reranker)
         return next((item.cutoff for item in of_mode if item.fits(space, name)), None)
 

@@ -42,19 +42,20 @@ _LOCATE: Final = """
         = (%(model)s, %(revision)s, %(dimension)s, %(query_prefix)s, %(passage_prefix)s)
 """
 # The first statement of a search: the collection, if it is visible, whether any document in it is
-# limited, and the place of its vectors.
+# limited, and the place of its vectors in the space that it is searched in.
 _LOOK_UP: Final = """
     SELECT c.id, c.settings, %(readers)s::text[] IS NOT NULL AND EXISTS (
             SELECT FROM document d WHERE d.tenant = %(tenant)s AND d.collection_id = c.id
                 AND d.readers IS NOT NULL),
+        EXISTS (SELECT FROM calibration k
+            WHERE k.tenant = %(tenant)s AND k.collection_id = c.id),
+        s.model, s.revision, s.dimension, s.query_prefix, s.passage_prefix,
         s.id, s.dimension, l.type, l.metric, l.index, l.effort, l.indexed, l.written, l.rows,
-        n.rows, c.space_id IS NOT DISTINCT FROM s.id,
+        n.rows, true,
         CASE current_setting('hnsw.iterative_scan', true) WHEN 'relaxed_order'
             THEN current_setting('hnsw.ef_search', true)::integer END
     FROM visible_collection c
-    LEFT JOIN (embedding_space s JOIN vector_layout l ON l.space_id = s.id)
-        ON (s.model, s.revision, s.dimension, s.query_prefix, s.passage_prefix)
-            = (%(model)s, %(revision)s, %(dimension)s, %(query_prefix)s, %(passage_prefix)s)
+    LEFT JOIN (embedding_space s JOIN vector_layout l ON l.space_id = s.id) ON s.id = c.space_id
     LEFT JOIN vector_count n
         ON n.tenant = c.tenant AND n.collection_id = c.id AND n.space_id = s.id
     WHERE c.tenant = %(tenant)s AND c.name = %(name)s AND c.versions_of IS NULL
@@ -121,13 +122,16 @@ def find_table(cursor: Cursor[Any], space: EmbeddingSpace | int) -> Table | None
 class SearchedCollection:
     """A collection that is about to be searched: its number and its settings.
 
-    `limited` tells whether any document is for some readers only, unless an operator searches.
-    `place` is None when the space was never used.
+    `limited` tells whether any document is for some readers only, unless an operator searches;
+    `calibrated` whether cut-offs were fitted. `space` is the one that it is searched in, with the
+    place of its vectors; None for both before the first document.
     """
 
     id: int
     settings: Mapping[str, Any]
     limited: bool
+    calibrated: bool
+    space: EmbeddingSpace | None
     place: Place | None
 
 
@@ -137,16 +141,20 @@ def locate(session: Session, space: EmbeddingSpace, collection: int) -> Place | 
     return None if row is None else _place(row, space)
 
 
-def look_up(session: Session, space: EmbeddingSpace, name: str) -> SearchedCollection | None:
+def look_up(session: Session, name: str) -> SearchedCollection | None:
     """Look up, in one statement, what a search of a collection needs; None if it is not visible.
 
     The statement is prepared: planning it takes as long as searching an index.
     """
-    row = session.execute(_LOOK_UP, {**asdict(space), "name": name}, prepare=True).fetchone()
+    row = session.execute(_LOOK_UP, {"name": name}, prepare=True).fetchone()
     if row is None:
         return None
-    place = None if row[3] is None else _place(row[3:], space)
-    return SearchedCollection(row[0], row[1], row[2], place)
+    number, settings, limited, calibrated, *place = row
+    if place[0] is None:
+        return SearchedCollection(number, settings, limited, calibrated, None, None)
+    space = EmbeddingSpace(*place[:5])
+    located = _place(tuple(place[5:]), space)
+    return SearchedCollection(number, settings, limited, calibrated, space, located)
 
 
 def _place(row: tuple[Any, ...], space: EmbeddingSpace) -> Place:

@@ -8,15 +8,14 @@ are exact at any moment. Scoring is in `ragkit.retrieve.words.bm25`.
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from itertools import groupby
+from itertools import groupby, product
 from typing import TYPE_CHECKING
 
-from ragkit.store.documents.visible import Hidden
 from ragkit.store.words import segment_rows
 from ragkit.store.words import segments as packed
 from ragkit.store.words.merge import MAX_EMPTY, MAX_SEGMENTS, merge, segments_to_merge
 from ragkit.store.words.segment_cache import CACHE
-from ragkit.store.words.segment_state import State, state, total_state
+from ragkit.store.words.segment_state import State
 from ragkit.text.postings import Posting, Postings, Term
 from ragkit.text.terms import Terms
 
@@ -29,18 +28,10 @@ __all__ = [
     "add_segment",
     "bury",
     "merge",
-    "moment",
     "read",
     "segments_to_merge",
 ]
 
-# Segments never change and their numbers never come again. Every write adds one, an empty one for
-# deleted chunks; so does a merge that takes tombstones away, and a change of who may read a
-# document. So equal numbers mean an equal index.
-_MOMENT = """
-    SELECT sum(id) FROM lexical_segment
-    WHERE tenant = %(tenant)s AND collection_id = %(collection)s
-"""
 _EMPTY = """
     SELECT count(*) FROM lexical_segment
     WHERE tenant = %(tenant)s AND collection_id = %(collection)s AND chunks = 0
@@ -67,11 +58,6 @@ _BURY = """
 """
 
 
-def moment(session: Session, collection: int) -> str:
-    """Name the state of a collection's words: equal names, equal words."""
-    return str(session.value(_MOMENT, {"collection": collection}))
-
-
 def add_segment(session: Session, collection: int, chunks: Sequence[int], terms: Terms) -> None:
     """Write the postings of new chunks, which ascend, as one segment; `terms` are each one's."""
     import numpy as np
@@ -94,17 +80,11 @@ def has_many_empty(session: Session, collection: int) -> bool:
     return int(session.value(_EMPTY, {"collection": collection})) > MAX_EMPTY
 
 
-def read(
-    session: Session, collection: int, terms: Sequence[str], hidden: Hidden | None = None
-) -> Postings:
+def read(session: Session, collection: int, terms: Sequence[str], current: State) -> Postings:
     """Fetch the postings that exact BM25 needs of these terms; the session must be a snapshot.
 
-    Chunks that the session may not read count as gone; `hidden`, if not None, are these.
+    `current` is the collection's state in it; its chunks that are gone do not count.
     """
-    if hidden is None:
-        current = state(session, collection)
-    else:
-        current = total_state(session, collection).without(hidden)
     return Postings(
         chunks=current.chunks,
         total_length=current.total_length,
@@ -145,13 +125,11 @@ def _cached_terms(current: State, terms: Sequence[str]) -> dict[Hashable, object
     A term holds its postings: were they dropped meanwhile, their bytes would no longer be counted.
     """
     cached = CACHE.get([(current.name, term) for term in terms])
-    parts = {term: [(number, term) for number in current.numbers] for term in terms}
-    postings = CACHE.get([part for parts_of_term in parts.values() for part in parts_of_term])
-    return {
-        (current.name, term): cached[current.name, term]
-        for term in terms
-        if (current.name, term) in cached and all(part in postings for part in parts[term])
-    }
+    postings = CACHE.get(list(product(current.numbers, terms)))
+    for term in terms:
+        if not all(map(postings.__contains__, product(current.numbers, [term]))):
+            cached.pop((current.name, term), None)
+    return cached
 
 
 def _fetch_postings(

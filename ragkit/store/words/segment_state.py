@@ -43,6 +43,10 @@ _TOMBSTONES = """
 class State:
     """A collection's segments as a session sees them, each with its chunks that are gone.
 
+    Segments never change and their numbers never come again. Every write adds one, an empty one for
+    deleted chunks; so does a merge that takes tombstones away, and a change of who may read a
+    document. So equal numbers mean an equal index.
+
     `joined`: the same with the small segments, which stand last, as one; for each of these `moved`
     maps its places to those in it. `all_numbers` has the numbers of empty segments as well. `name`
     is the key that the state and its terms are cached by, None of one that is not cached.

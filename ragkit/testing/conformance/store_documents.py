@@ -70,10 +70,10 @@ class DocumentRules:
         store.create_collection("notes")
         pages = (Page(0, 1, "iv"), Page(4, 2), Page(9, 3, "附录"))
         labelled = put(store, "notes", replace(new_document("a", "some text here"), pages=pages))
-        assert tuple(store.pages(labelled.id)) == pages
+        assert pages_of(store, labelled) == pages
         plain = tuple(replace(page, label="") for page in pages)
         put(store, "notes", replace(new_document("a", "some text here"), pages=plain))
-        assert tuple(store.pages(labelled.id)) == plain
+        assert pages_of(store, labelled) == plain
 
     def test_stored_document_is_what_was_given(self, store: Store) -> None:
         store.create_collection("notes")
@@ -107,7 +107,9 @@ class DocumentRules:
         assert store.document(stored.id) == stored
         assert list(store.documents("notes")) == [stored]
         assert store.text(stored.id) == text
-        assert list(store.pages(stored.id)) == [Page(0, 7), Page(9, 8)]
+        assert pages_of(store, stored) == (Page(0, 7), Page(9, 8))
+        assert store.sources([stored.id, 987_654])[stored.id][0] == text
+        assert store.sources([987_654]) == store.sources([]) == {}
         assert dict(store.known("notes")) == {written.uri: ("hash", "print")}
         assert dict(store.known("notes", ["other", written.uri])) == {
             written.uri: ("hash", "print")
@@ -242,3 +244,9 @@ class DocumentRules:
         back = put(store, "notes", new_document("b", "tail"))
         assert back.version == 1
         assert postings(store, "notes", "tail").chunks == 2
+
+
+def pages_of(store: Store, document: Document) -> tuple[Page, ...]:
+    """Return a document's pages."""
+    _, pages = store.sources([document.id])[document.id]
+    return tuple(pages)

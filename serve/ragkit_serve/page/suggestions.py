@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, Final
 from ragkit.answer.meaning import Meaning
 from ragkit.store.documents.browse import Browser, ListedDocument
 from ragkit.text.sentences import sentences
-from ragkit.types import Query
 from ragkit_serve.page import suggested_en, suggested_zh
 from ragkit_serve.page.turn import name_of
 
@@ -182,12 +181,23 @@ def _listed(browser: Browser, collection: str) -> tuple[object, Sequence[ListedD
 def quoting(library: Library, caller: Caller, collection: str) -> KnowledgeBase:
     """Return a caller's collection as it answers without a language model, which costs little."""
     from ragkit.knowledge import build
+    from ragkit.knowledge.base import KnowledgeBase
 
-    kb = library.open(caller, collection).adapted()
+    kb = library.open(caller, collection)
     settings = library.settings.model_copy(update={"llm_url": None, "llm_model": None})
-    kb.generator = build.generator(settings, kb.store, collection, meaning=Meaning(kb.embedder))
-    kb.plan = Query
-    return kb
+    return KnowledgeBase(
+        kb.store,
+        kb.embedder,
+        build.generator(settings, kb.store, collection, meaning=Meaning(kb.embedder)),
+        collection=collection,
+        gate=kb.gate,
+        entails=kb.entails,
+        distinct=kb.distinct,
+        reranker=kb.reranker,
+        refinements=kb.refinements,
+        candidates=kb.candidates,
+        widening=kb.widening,
+    )
 
 
 def answered(

@@ -47,7 +47,7 @@ STORE: Final[dict[str, Read | str]] = {
     "known": lambda store, _: store.known("open"),
     "text": lambda store, place: store.text(place.hidden[0]),
     "metadata": lambda store, place: (store.metadata(place.hidden[0]), "hidden"),
-    "pages": lambda store, place: (store.pages(place.hidden[0]), "hidden"),
+    "sources": lambda store, place: store.sources([place.hidden[0]]),
     "analyser": lambda store, _: (store.analyser("closed"), "closed"),
     "active_space": lambda store, _: (store.active_space("closed"), "closed"),
     "delete_document": "test_nobody_deletes_what_he_may_not_read",
@@ -100,6 +100,8 @@ READER: Final[dict[str, Callable[[PostgresReader, Place], object] | str]] = {
     "excerpts": lambda reader, place: reader.excerpts([(place.hidden[0], Span(0, 20))]),
     "fields": lambda reader, _: (reader.fields("closed"), "closed"),
     "analyser": lambda reader, _: (reader.analyser("closed"), "closed"),
+    "active_space": lambda reader, _: (reader.active_space("closed"), "closed"),
+    "calibrations": lambda reader, _: (reader.calibrations("closed"), "closed"),
     "sample": lambda reader, place: reader.sample(
         "open", place.embedder.space, 200, parse("uri contains 'hidden'")
     ).tolist(),

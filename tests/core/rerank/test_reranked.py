@@ -146,7 +146,6 @@ def pool(databases: Databases) -> Iterator[ConnectionPool[Connection[Any]]]:
 @pytest.fixture
 def kb(pool: ConnectionPool[Connection[Any]]) -> KnowledgeBase:
     store, embedder = PostgresStore(pool), FakeEmbedder()
-    kept = Calibrations(pool, "default")
     reranker = FakeReranker()
     made = KnowledgeBase(
         store,
@@ -155,7 +154,7 @@ def kb(pool: ConnectionPool[Connection[Any]]) -> KnowledgeBase:
         collection="default",
         gate=Gate(
             lambda terms: dict.fromkeys(terms, 1.0),
-            CurrentCutoff(kept, "default", embedder, reranker=reranker),
+            CurrentCutoff(store, "default", embedder, reranker=reranker),
         ),
     )
     made.reranker = reranker
@@ -213,9 +212,9 @@ def test_a_cutoff_is_fitted_on_the_rerankers_score_and_then_drops_passages(
         # Another reranker, or none, knows nothing of it.
         kb.reranker = None
         assert len(kb.search("Why did unthing buy xything?", k=5)) == 5
-        current = CurrentCutoff(kept, "default", kb.embedder)
+        current = CurrentCutoff(kb.store, "default", kb.embedder)
         assert current("hybrid") is None
-        other = CurrentCutoff(kept, "default", kb.embedder, reranker=ByLength())
+        other = CurrentCutoff(kb.store, "default", kb.embedder, reranker=ByLength())
         assert other("hybrid") is None
     finally:
         kept.reset("default")
@@ -273,7 +272,7 @@ def test_all_callers_of_a_library_share_its_language_and_entailment_models(
         one, two = (library.open(Caller("default", name)) for name in ("ada", "bob"))
         assert one is not two
         assert library.entails is not None
-        assert one._entails is two._entails is library.entails
+        assert one.entails is two.entails is library.entails
         for kb in (one, two):
             assert isinstance(kb.generator, ChatGenerator)
             assert isinstance(kb.plan, Planner)

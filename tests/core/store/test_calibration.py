@@ -87,15 +87,19 @@ def test_an_unknown_collection_is_named(kept: Calibrations, made: Calibration) -
 def test_the_current_cutoff_is_of_this_model_reranker_and_mode(
     kept: Calibrations, made: Calibration, embedder: FakeEmbedder
 ) -> None:
-    current = CurrentCutoff(kept, "c", embedder)
+    current = CurrentCutoff(PostgresStore(kept._pool), "c", embedder)
     assert current("hybrid") is None
     kept.save("c", made)
     assert current("hybrid") == CUTOFF
     assert current("dense") is None
     assert current("lexical") is None
-    assert CurrentCutoff(kept, "c", FakeEmbedder(dimension=8))("hybrid") is None
+    assert (
+        CurrentCutoff(PostgresStore(kept._pool), "c", FakeEmbedder(dimension=8))("hybrid") is None
+    )
     reranker = FakeReranker()
-    assert CurrentCutoff(kept, "c", embedder, reranker=reranker)("hybrid") is None
+    assert (
+        CurrentCutoff(PostgresStore(kept._pool), "c", embedder, reranker=reranker)("hybrid") is None
+    )
     older = replace(CUTOFF, signals=("cosine", "something older"))
     kept.save("c", replace(made, cutoff=older))
     assert current("hybrid") is None
@@ -105,4 +109,4 @@ def test_words_alone_need_no_model(kept: Calibrations, made: Calibration) -> Non
     unloaded = FakeEmbedder()
     assert space_of(unloaded, "lexical") is None
     kept.save("c", replace(made, mode="lexical", space=None))
-    assert CurrentCutoff(kept, "c", unloaded)("lexical") == CUTOFF
+    assert CurrentCutoff(PostgresStore(kept._pool), "c", unloaded)("lexical") == CUTOFF

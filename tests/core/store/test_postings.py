@@ -21,7 +21,7 @@ from ragkit.retrieve.words.bm25 import occurrences
 from ragkit.store.connection.connect import connect, open_pool
 from ragkit.store.connection.migrate import migrate
 from ragkit.store.open import open_database
-from ragkit.store.session import open_session
+from ragkit.store.session import Session, open_session
 from ragkit.store.words import postings, segment_rows, segment_state, segments
 from ragkit.store.words.merge import MAX_EMPTY, MAX_SEGMENTS
 from ragkit.store.words.segment_cache import CACHE, SegmentCache
@@ -81,7 +81,12 @@ def merge(pool: Pool) -> None:
 
 def read(pool: Pool, *terms: str, tenant: str = OWN) -> Postings:
     with open_session(pool, tenant, snapshot=True) as session:
-        return postings.read(session, 1 if tenant == OWN else 2, terms)
+        return read_in(session, terms, 1 if tenant == OWN else 2)
+
+
+def read_in(session: Session, terms: Sequence[str], collection: int = 1) -> Postings:
+    current = segment_state.state(session, collection)
+    return postings.read(session, collection, terms, current)
 
 
 def assert_holds(pool: Pool, chunks: dict[int, str], tenant: str = OWN) -> None:
@@ -258,10 +263,10 @@ def test_a_write_is_found_in_its_own_transaction_and_by_nobody_else_before_its_e
 ) -> None:
     with open_session(pool, OWN) as session:
         postings.add_segment(session, 1, [5], Terms.of([["wing"]]))
-        assert postings.read(session, 1, ["wing"]).terms["wing"].containing == 1
+        assert read_in(session, ["wing"]).terms["wing"].containing == 1
         assert read(pool, "wing").chunks == 0
         session.cursor.connection.rollback()
-        assert postings.read(session, 1, ["wing"]).chunks == 0
+        assert read_in(session, ["wing"]).chunks == 0
     assert read(pool, "wing").chunks == 0
 
 
@@ -361,19 +366,19 @@ def test_what_was_deleted_is_read_once_and_never_taken_for_what_it_was_before(po
             assert_holds(pool, chunks)
             merge(pool)
         with open_session(pool, OWN, snapshot=True) as session:
-            assert postings.read(session, 1, ["wing"]).chunks == len(chunks)
-            assert postings.read(session, 1, ["wing"]).terms["wing"].containing == len(chunks)
-            asked.append(postings.moment(session, 1))
+            assert read_in(session, ["wing"]).chunks == len(chunks)
+            assert read_in(session, ["wing"]).terms["wing"].containing == len(chunks)
+            asked.append(segment_state.state(session, 1).all_numbers)
     assert len(set(asked)) == len(asked)
     with pool.connection() as conn:
         row = conn.execute("SELECT count(*), max(chunks) FROM lexical_segment").fetchone()
     assert row == (3, 200)  # the first one, that of all the empty ones, and one since
 
     with open_session(pool, OWN, snapshot=True) as session:
-        postings.read(session, 1, ["wing"])
+        read_in(session, ["wing"])
         with pool.connection() as other:
             other.execute("DELETE FROM lexical_tombstone")  # as nothing ever does: it is not read
-        assert postings.read(session, 1, ["wing"]).chunks == len(chunks)
+        assert read_in(session, ["wing"]).chunks == len(chunks)
     assert read(pool, "wing").chunks == len(chunks)
 
 

@@ -50,7 +50,7 @@ def test_a_corpus_is_its_contents_wherever_they_lie() -> None:
 
 
 def test_without_a_database_nothing_is_fitted(kb: KnowledgeBase) -> None:
-    assert fitted_cutoff(kb, "default") is None
+    assert fitted_cutoff(kb) is None
 
 
 def test_a_fitted_cutoff_is_that_of_its_mode(fresh_database: str) -> None:
@@ -74,5 +74,5 @@ def test_a_fitted_cutoff_is_that_of_its_mode(fresh_database: str) -> None:
                 auc=0.9,
             ),
         )
-        assert fitted_cutoff(kb.adapted(mode="lexical"), "default") == 0.25
-        assert fitted_cutoff(kb, "default") is None
+        assert fitted_cutoff(kb.adapted(mode="lexical")) == 0.25
+        assert fitted_cutoff(kb) is None

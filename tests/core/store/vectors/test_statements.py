@@ -113,7 +113,7 @@ def searched(
     with store.snapshot() as reader:
         found = reader.nearest("plain", space, vector, 10, where)
     with open_session(pool, "default", snapshot=True) as session:
-        looked_up = vectors.look_up(session, space, "plain")
+        looked_up = vectors.look_up(session, "plain")
         assert looked_up is not None
         place, among = looked_up.place, restriction(where)
         assert place is not None
