@@ -94,13 +94,13 @@ class AsOfReader(PostgresReader):
         where: Filter | None = None,
     ) -> Sequence[tuple[int, float]]:
         numbers = self._numbers(collection)
-        require(self._session, numbers[0], space)
-        table = spaces.find_table(self._session.cursor, space)
+        require(self.session, numbers[0], space)
+        table = spaces.find_table(self.session.cursor, space)
         if table is None:
             return []
         self._check_vectors(collection, table)
         among = self._restriction(collection, where)
-        register(self._session.cursor)
+        register(self.session.cursor)
         statement = _NEAREST.format(
             similarity=table.similarity(SQL("distance")),
             distance=table.distance(QUERY),
@@ -108,7 +108,7 @@ class AsOfReader(PostgresReader):
             documents=_DOCUMENTS.format(among.condition),
         )
         query = {"vector": packed_query(table, space.model, vector), "k": k}
-        rows = self._session.execute(statement, {**_values(numbers, among), **query})
+        rows = self.session.execute(statement, {**_values(numbers, among), **query})
         return [(int(chunk), float(score)) for chunk, score in rows.fetchall()]
 
     def matching(self, collection: str, where: Filter) -> Sequence[int]:
@@ -120,7 +120,7 @@ class AsOfReader(PostgresReader):
 
     def beginning_or_ending(self, collection: str, character: str) -> Sequence[str]:
         lists = [
-            postings.with_character(self._session, number, character)
+            postings.with_character(self.session, number, character)
             for number in self._numbers(collection)
         ]
         return sorted({term for terms in lists for term in terms})
@@ -130,7 +130,7 @@ class AsOfReader(PostgresReader):
         among = self._restriction(collection, None)
         return _joined(
             [
-                postings.read(self._session, number, terms, self._state_then(number, among))
+                postings.read(self.session, number, terms, self._state_then(number, among))
                 for number in numbers
             ]
         )
@@ -140,7 +140,7 @@ class AsOfReader(PostgresReader):
         numbers = self._numbers(collection)
         among = self._restriction(collection, None)
         values = {**_values(numbers, among), "document": document}
-        row = self._session.row(_VERSION.format(among.condition), values)
+        row = self.session.row(_VERSION.format(among.condition), values)
         return None if row is None else int(row[0])
 
     def _state_then(self, number: int, among: Restriction) -> State:
@@ -149,17 +149,17 @@ class AsOfReader(PostgresReader):
 
         values = {"collection": number, **among.values}
         statement = _HIDDEN.format(among.condition)
-        row = self._session.execute(statement, values, binary=True).fetchone()
+        row = self.session.execute(statement, values, binary=True).fetchone()
         assert row is not None, "a sum is one row"
         hidden = Hidden(np.frombuffer(row[0] or b"", ">i8").astype(np.int64), int(row[1]))
-        return total_state(self._session, number).without(hidden)
+        return total_state(self.session, number).without(hidden)
 
     def _matching(self, collection: str, where: Filter, chunks: Sequence[int] | None) -> list[int]:
         numbers = self._numbers(collection)
         among = self._restriction(collection, where)
         statement = _MATCHING.format(_DOCUMENTS.format(among.condition))
         values = {**_values(numbers, among), "chunks": chunks}
-        return [int(row[0]) for row in self._session.execute(statement, values)]
+        return [int(row[0]) for row in self.session.execute(statement, values)]
 
     def _check_vectors(self, collection: str, table: spaces.Table) -> None:
         """Raise UsageError where passages of then have no vector in the present space."""
@@ -168,7 +168,7 @@ class AsOfReader(PostgresReader):
         statement = _MISSING.format(
             documents=_DOCUMENTS.format(among.condition), table=table.identifier
         )
-        missing = self._session.value(statement, _values(numbers, among))
+        missing = self.session.value(statement, _values(numbers, among))
         if missing:
             raise UsageError(
                 f"{missing:,} passages of that time have no vectors of the model that collection"
@@ -179,11 +179,11 @@ class AsOfReader(PostgresReader):
         """Return the collection's number, and that of its old versions where there are some."""
         number = self._collection(collection)
         if number not in self._with_versions:
-            beside = versions.collection_of_versions(self._session, number)
+            beside = versions.collection_of_versions(self.session, number)
             numbers = [number] if beside is None else [number, beside]
             among = self._restriction(collection, None)
             statement = SQL("SELECT EXISTS ({})").format(_DOCUMENTS.format(among.condition))
-            if not self._session.value(statement, _values(numbers, among)):
+            if not self.session.value(statement, _values(numbers, among)):
                 raise NotFoundError(
                     f"Collection {collection!r} has nothing from {self._as_of.isoformat()}: it had"
                     " no documents yet, or what it had was deleted since or not kept."
@@ -193,12 +193,12 @@ class AsOfReader(PostgresReader):
 
     def _restriction(self, collection: str, where: Filter | None) -> Restriction:
         """Write what may be found, of the moment. An index on metadata has no old versions."""
-        searched = self._look_up(collection)
+        searched = self.look_up(collection)
         key = (searched.id, where)
         written = self._restrictions.get(key)
         if written is None:
             if where is not None:
-                metadata.check(self._session, searched.id, where, limited=searched.limited)
+                metadata.check(self.session, searched.id, where, limited=searched.limited)
             filtered = restriction(where)
             condition: Composable = SQL("true") if filtered is None else filtered.condition
             values: Mapping[str, Any] = {} if filtered is None else filtered.values

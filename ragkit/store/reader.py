@@ -11,7 +11,6 @@ from ragkit.store.documents import visible as access
 from ragkit.store.documents.chunks import hits
 from ragkit.store.documents.fields import fields
 from ragkit.store.documents.filter_sql import Restriction, allowed, matching, restriction
-from ragkit.store.people.calibration import Calibration, calibrations
 from ragkit.store.vectors.active_space import require
 from ragkit.store.vectors.trial import Trial, sample, trial
 from ragkit.store.words import postings
@@ -30,7 +29,7 @@ class PostgresReader:
     """One repeatable-read view of the store, for the readers of its session."""
 
     def __init__(self, session: Session) -> None:
-        self._session = session
+        self.session = session
         self._searched: dict[str, spaces.SearchedCollection] = {}
         self._states: dict[int, State] = {}
         self._tables: dict[EmbeddingSpace, spaces.Table] = {}
@@ -47,41 +46,41 @@ class PostgresReader:
         k: int,
         where: Filter | None = None,
     ) -> Sequence[tuple[int, float]]:
-        searched = self._look_up(collection)
+        searched = self.look_up(collection)
         among = self._restriction(collection, where)
         if searched.place is None or searched.space != space:
-            require(self._session, searched.id, space)
+            require(self.session, searched.id, space)
             return []  # a collection without passages
         self._tables[space] = searched.place.table
-        return spaces.nearest_in(self._session, searched.place, searched.id, vector, k, among)
+        return spaces.nearest_in(self.session, searched.place, searched.id, vector, k, among)
 
     def similarities(
         self, space: EmbeddingSpace, vector: Vectors, chunks: Sequence[int]
     ) -> Mapping[int, float]:
-        table = self._tables.get(space) or spaces.find_table(self._session.cursor, space)
+        table = self._tables.get(space) or spaces.find_table(self.session.cursor, space)
         if table is None:
             return {}
-        visible = access.visible_chunks(self._session, chunks)
-        return spaces.similarities(self._session, table, space.model, vector, visible)
+        visible = access.visible_chunks(self.session, chunks)
+        return spaces.similarities(self.session, table, space.model, vector, visible)
 
     def matching(self, collection: str, where: Filter) -> Sequence[int]:
         among = self._restriction(collection, where)
         assert among is not None, "there is a filter"
-        return matching(self._session, self._collection(collection), among)
+        return matching(self.session, self._collection(collection), among)
 
     def allowed(self, collection: str, chunks: Sequence[int], where: Filter) -> Sequence[int]:
         among = self._restriction(collection, where)
         assert among is not None, "there is a filter"
-        return allowed(self._session, self._collection(collection), chunks, among)
+        return allowed(self.session, self._collection(collection), chunks, among)
 
     def vectors(self, space: EmbeddingSpace, chunks: Sequence[int]) -> Mapping[int, Vectors]:
-        return spaces.vectors(self._session, space, access.visible_chunks(self._session, chunks))
+        return spaces.vectors(self.session, space, access.visible_chunks(self.session, chunks))
 
     def analyser(self, collection: str) -> str:
-        return name_from(self._look_up(collection).settings)
+        return name_from(self.look_up(collection).settings)
 
     def beginning_or_ending(self, collection: str, character: str) -> Sequence[str]:
-        return postings.with_character(self._session, self._collection(collection), character)
+        return postings.with_character(self.session, self._collection(collection), character)
 
     def sample(
         self, collection: str, space: EmbeddingSpace, n: int, where: Filter | None = None
@@ -89,9 +88,9 @@ class PostgresReader:
         """Draw n of a collection's vectors: shape (n or fewer, dimension)."""
         number = self._collection(collection)
         among = self._restriction(collection, where)
-        table = spaces.find_table(self._session.cursor, space)
+        table = spaces.find_table(self.session.cursor, space)
         assert table is not None, "a collection's own space"
-        return sample(self._session, table, number, n, among)
+        return sample(self.session, table, number, n, among)
 
     def trial(
         self,
@@ -105,62 +104,53 @@ class PostgresReader:
         """Try a collection's index out against exact search."""
         number = self._collection(collection)
         among = self._restriction(collection, where)
-        place = spaces.locate(self._session, space, number)
+        place = spaces.locate(self.session, space, number)
         assert place is not None, "a collection's own space"
-        return trial(self._session, place, number, queries, k, among, on_progress=on_progress)
+        return trial(self.session, place, number, queries, k, among, on_progress=on_progress)
 
     def postings(self, collection: str, terms: Sequence[str]) -> Postings:
         number = self._collection(collection)
-        return postings.read(self._session, number, terms, self._state(number))
-
-    def calibrations(self, collection: str) -> Sequence[Calibration]:
-        """Return the collection's cut-offs, of every model and reranker."""
-        searched = self._look_up(collection)
-        return calibrations(self._session, searched.id) if searched.calibrated else ()
-
-    def active_space(self, collection: str) -> EmbeddingSpace | None:
-        """Return the space that a collection is searched in; None before its first document."""
-        return self._look_up(collection).space
+        return postings.read(self.session, number, terms, self._state(number))
 
     def hits(self, chunks: Sequence[int]) -> Sequence[Hit]:
-        return hits(self._session, chunks)
+        return hits(self.session, chunks)
 
     def around(self, chunks: Sequence[int], reach: int) -> Mapping[int, Sequence[Chunk]]:
-        return neighbours.around(self._session, chunks, reach)
+        return neighbours.around(self.session, chunks, reach)
 
     def excerpts(self, places: Sequence[tuple[int, Span]]) -> Sequence[str]:
-        return neighbours.excerpts(self._session, places)
+        return neighbours.excerpts(self.session, places)
 
     def fields(self, collection: str) -> Fields:
         restriction = self._restriction(collection, None)
-        return fields(self._session, self._collection(collection), restriction)
+        return fields(self.session, self._collection(collection), restriction)
 
     def _collection(self, name: str) -> int:
-        return self._look_up(name).id
+        return self.look_up(name).id
 
-    def _look_up(self, name: str) -> spaces.SearchedCollection:
-        """Look a collection up, once. Raises NotFoundError."""
+    def look_up(self, name: str) -> spaces.SearchedCollection:
+        """Look a collection up, at the first call for it. Raises NotFoundError."""
         if name not in self._searched:
-            searched = spaces.look_up(self._session, name)
+            searched = spaces.look_up(self.session, name)
             if searched is None:
-                raise documents.no_collection(self._session, name)
+                raise documents.no_collection(self.session, name)
             self._searched[name] = searched
         return self._searched[name]
 
     def _state(self, collection: int) -> State:
         """Look a collection's word index up, once."""
         if collection not in self._states:
-            self._states[collection] = state(self._session, collection)
+            self._states[collection] = state(self.session, collection)
         return self._states[collection]
 
     def _restriction(self, collection: str, where: Filter | None) -> Restriction | None:
         """Write what may be found. Raises QueryError for a filter on a field of no document."""
-        searched = self._look_up(collection)
+        searched = self.look_up(collection)
         key = (searched.id, where)
         if key not in self._restrictions:
             limited = searched.limited
             declared: Mapping[str, str] = {}
             if where is not None:
-                declared = metadata.check(self._session, searched.id, where, limited=limited)
+                declared = metadata.check(self.session, searched.id, where, limited=limited)
             self._restrictions[key] = restriction(where, limited=limited, declared=declared)
         return self._restrictions[key]

@@ -6,9 +6,10 @@ import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Protocol, cast, runtime_checkable
+from typing import TYPE_CHECKING, Any, cast
 
 from ragkit.answer.refuse.cutoff import RERANKED, SIGNALS, Cutoff
+from ragkit.store.reader import PostgresReader
 from ragkit.store.session import TenantSessions
 from ragkit.types import EmbeddingSpace, Mode
 
@@ -106,19 +107,6 @@ def calibrations(session: Session, collection: int) -> list[Calibration]:
     return [_read(row) for row in session.execute(_FIND, {"collection": collection})]
 
 
-@runtime_checkable
-class CalibratedReader(Protocol):
-    """A view of a store that keeps cut-offs."""
-
-    def calibrations(self, collection: str) -> Sequence[Calibration]:
-        """Return a collection's cut-offs, of every model and reranker."""
-        ...
-
-    def active_space(self, collection: str) -> EmbeddingSpace | None:
-        """Return the space that a collection is searched in; None before its first document."""
-        ...
-
-
 class CurrentCutoff:
     """Look a mode's cut-off up at each question, as it may be fitted anew at any time.
 
@@ -144,9 +132,11 @@ class CurrentCutoff:
         if reader is None:
             with self._store.snapshot() as own:
                 return self(mode, own)
-        if not isinstance(reader, CalibratedReader):
-            return None
-        of_mode = [item for item in reader.calibrations(self._collection) if item.mode == mode]
+        if not isinstance(reader, PostgresReader):
+            return None  # other stores keep no cut-offs
+        searched = reader.look_up(self._collection)
+        fitted = calibrations(reader.session, searched.id) if searched.calibrated else []
+        of_mode = [item for item in fitted if item.mode == mode]
         if not of_mode:
             return None  # and no model need be loaded
         if mode == "lexical":
@@ -154,7 +144,7 @@ class CurrentCutoff:
         elif self._embedder is not None:
             space = space_of(self._embedder, mode)
         else:
-            space = reader.active_space(self._collection)
+            space = searched.space
         name = name_of(self._reranker)
         return next((item.cutoff for item in of_mode if item.fits(space, name)), None)
 

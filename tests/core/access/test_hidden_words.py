@@ -160,7 +160,7 @@ def expected(reader: PostgresReader, tenant: str, readers: Readers) -> Seen:
     """Count in the texts of what the readers may read, in a reader's own snapshot."""
     rows = [
         (chunk, length, Counter(analyse(text)))
-        for chunk, length, owner, named, text in reader._session.cursor.execute(EVERY, (tenant,))
+        for chunk, length, owner, named, text in reader.session.cursor.execute(EVERY, (tenant,))
         if readers is None or named is None or owner in readers or {*named} & {*readers}
     ]
     counted = {

@@ -100,8 +100,7 @@ READER: Final[dict[str, Callable[[PostgresReader, Place], object] | str]] = {
     "excerpts": lambda reader, place: reader.excerpts([(place.hidden[0], Span(0, 20))]),
     "fields": lambda reader, _: (reader.fields("closed"), "closed"),
     "analyser": lambda reader, _: (reader.analyser("closed"), "closed"),
-    "active_space": lambda reader, _: (reader.active_space("closed"), "closed"),
-    "calibrations": lambda reader, _: (reader.calibrations("closed"), "closed"),
+    "look_up": lambda reader, _: (reader.look_up("closed"), "closed"),
     "sample": lambda reader, place: reader.sample(
         "open", place.embedder.space, 200, parse("uri contains 'hidden'")
     ).tolist(),

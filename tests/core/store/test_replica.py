@@ -64,7 +64,7 @@ def settings(pair: Servers, **more: object) -> Settings:
 def on_standby(store: PostgresStore) -> bool:
     """Tell which server a snapshot is of."""
     with store.snapshot() as reader:
-        return reader._session.cursor.execute("SELECT pg_is_in_recovery()").fetchone() == (True,)
+        return reader.session.cursor.execute("SELECT pg_is_in_recovery()").fetchone() == (True,)
 
 
 def wait_for_standby(store: PostgresStore) -> None:
@@ -167,7 +167,7 @@ def test_legs_of_different_servers_are_one_moment(
     @contextlib.contextmanager
     def watched() -> Iterator[PostgresReader]:
         with snapshot() as reader:
-            asked = reader._session.cursor.execute("SELECT pg_is_in_recovery()")
+            asked = reader.session.cursor.execute("SELECT pg_is_in_recovery()")
             where.append(asked.fetchone() == (True,))
             yield reader
         ended.set()
@@ -247,7 +247,7 @@ def test_a_standby_lost_in_the_middle_of_a_search(
     @contextlib.contextmanager
     def cutting() -> Iterator[PostgresReader]:
         with snapshot() as reader:
-            conn = reader._session.cursor.connection
+            conn = reader.session.cursor.connection
             if conn.execute("SELECT pg_is_in_recovery()").fetchone() == (True,):
                 with psycopg.connect(pair.url("standby"), autocommit=True) as other:
                     pid = conn.info.backend_pid
@@ -382,7 +382,7 @@ def test_no_connection_is_lost_to_searches(
     with contextlib.ExitStack() as stack:
         readers = [stack.enter_context(store.snapshot()) for _ in range(replica.CONNECTIONS + 2)]
         where = [
-            one._session.cursor.execute("SELECT pg_is_in_recovery()").fetchone() for one in readers
+            one.session.cursor.execute("SELECT pg_is_in_recovery()").fetchone() for one in readers
         ]
         assert where == [(True,)] * replica.CONNECTIONS + [(False,)] * 2
     assert on_standby(store)
