@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
+from weakref import WeakValueDictionary
 
 from ragkit.embed.find import read_json
 from ragkit.embed.scripts import OTHER_SCRIPTS, SMALL
@@ -17,6 +18,9 @@ from ragkit.errors import ModelError
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
+
+_COMPLETE: Final = "tokenizer.json"
+_SETTINGS: Final = "sentence_bert_config.json"
 
 
 class Tokenizers:
@@ -26,25 +30,45 @@ class Tokenizers:
         self, small: Tokenizer, load_complete: Callable[[], Tokenizer] | None = None
     ) -> None:
         self.small = small
-        self._load_whole = load_complete
+        self._load_complete = load_complete
 
     @cached_property
     def complete(self) -> Tokenizer:
         """Load the tokenizer of all scripts. Raises ModelError."""
-        return self._load_whole() if self._load_whole else self.small
+        return self._load_complete() if self._load_complete else self.small
 
     def of(self, texts: Iterable[str]) -> Tokenizer:
         """Return the smallest tokenizer that these texts can be tokenised with."""
-        if "whole" in self.__dict__ or any(OTHER_SCRIPTS.search(text) for text in texts):
-            return self.complete
-        return self.small
+        is_other = any(OTHER_SCRIPTS.search(text) for text in texts)
+        return self.complete if is_other else self.small
+
+
+# Those that are in use, by their files: to load one takes most of the time that a model takes.
+_LOADED: WeakValueDictionary[tuple[object, ...], Tokenizers] = WeakValueDictionary()
 
 
 def load_tokenizers(folder: Path) -> Tokenizers:
-    """Load the smallest tokenizer of a model folder. Raises ModelError."""
+    """Load the smallest tokenizer of a model folder, or share one in use. Raises ModelError."""
+    key = tuple(_stamp(folder / name) for name in (SMALL, _COMPLETE, _SETTINGS))
+    tokenizers = _LOADED.get(key)
+    if tokenizers is None:
+        tokenizers = _LOADED[key] = _load_smallest(folder)
+    return tokenizers
+
+
+def _stamp(file: Path) -> tuple[str, int, int, int] | None:
+    """Name a file's content by its place, inode, size and time; None where there is none."""
+    try:
+        stat = file.stat()
+    except OSError:
+        return None
+    return str(file.resolve()), stat.st_ino, stat.st_size, stat.st_mtime_ns
+
+
+def _load_smallest(folder: Path) -> Tokenizers:
     if not (folder / SMALL).is_file():
-        return Tokenizers(_load(folder, "tokenizer.json"))
-    return Tokenizers(_load(folder, SMALL), partial(_load, folder, "tokenizer.json"))
+        return Tokenizers(_load(folder, _COMPLETE))
+    return Tokenizers(_load(folder, SMALL), partial(_load, folder, _COMPLETE))
 
 
 def _load(folder: Path, name: str) -> Tokenizer:
@@ -64,7 +88,7 @@ def _load(folder: Path, name: str) -> Tokenizer:
     tokenizer.no_truncation()
     tokenizer.no_padding()
     tokenizer.encode_special_tokens = True  # a document that says "[SEP]" means the word
-    if read_json(folder / "sentence_bert_config.json").get("do_lower_case"):
+    if read_json(folder / _SETTINGS).get("do_lower_case"):
         normalizers: list[Any] = [Lowercase()]
         if tokenizer.normalizer is not None:
             normalizers.append(tokenizer.normalizer)

@@ -259,3 +259,15 @@ def test_a_folder_without_limit_or_tokenizer_is_one_clear_line(tmp_path: Path) -
         load_tokens(tmp_path)
     with pytest.raises(ModelError, match="does not say how many tokens"):
         load_tokens(model_folder(tmp_path, {}))
+
+
+def test_a_tokenizer_in_use_is_shared_until_its_files_change(tmp_path: Path) -> None:
+    folder = model_folder(tmp_path, {"sentence_bert_config.json": {"max_seq_length": 128}})
+    first = load_tokens(folder)
+    assert load_tokens(folder).tokenizers is first.tokenizers
+    assert first.ids(["HELLO"])[0].tolist() == [7592]  # the tokenizer's own lower case
+    changed = folder / "tokenizer.json"
+    changed.write_bytes(changed.read_bytes() + b" ")
+    assert load_tokens(folder).tokenizers is not first.tokenizers
+    (folder / "sentence_bert_config.json").write_text('{"max_seq_length": 64}')
+    assert load_tokens(folder).limit == 64
