@@ -26,7 +26,7 @@ from tests.commands import run
 from tests.places import passable_folder
 from tests.serve.test_supervise import check_upload
 
-UMASKS: Final = (0o000, 0o022)
+UMASK: Final = 0o000  # takes nothing away: what it leaves private is so under any other
 NOTES = "# Pumps\n\nThe PX-300 pump needs 42 litres of cooling water in each hour of its work.\n"
 
 # What others may read, by the start of its path, and why.
@@ -40,15 +40,14 @@ READABLE: Final = {
 
 
 class Place(Closing):
-    """A folder where everything of some commands lies, which run under a umask."""
+    """A folder where everything of some commands lies, which run under `UMASK`."""
 
-    def __init__(self, umask: int, database: str | None) -> None:
+    def __init__(self, database: str | None) -> None:
         self.folder = passable_folder()
         for name in ("work", "work/notes", "tmp", "user"):
             (self.folder / name).mkdir(mode=0o755)
         self.work = self.folder / "work"
         (self.work / "notes" / "pumps.md").write_text(NOTES, encoding="utf-8")
-        self.umask = umask
         self.environment = {
             "RAGKIT_HOME": str(self.folder / "home"),
             "HOME": str(self.folder / "user"),
@@ -60,7 +59,7 @@ class Place(Closing):
     @contextmanager
     def masked(self) -> Iterator[None]:
         """Work under the umask, with temporary files in the folder."""
-        before = os.umask(self.umask)
+        before = os.umask(UMASK)
         place, tempfile.tempdir = tempfile.tempdir, str(self.folder / "tmp")
         try:
             yield
@@ -100,16 +99,16 @@ def _is_at(path: str, allowed: str) -> bool:
     return path == allowed or (allowed == "work/notes" and path.startswith("work/notes/"))
 
 
-@pytest.fixture(params=UMASKS, ids=oct)
-def place(request: pytest.FixtureRequest, fresh_database: str) -> Iterator[Place]:
-    with Place(request.param, fresh_database) as made:
+@pytest.fixture
+def place(fresh_database: str) -> Iterator[Place]:
+    with Place(fresh_database) as made:
         yield made
 
 
-@pytest.fixture(params=UMASKS, ids=oct)
-def new_place(request: pytest.FixtureRequest) -> Iterator[Place]:
+@pytest.fixture
+def new_place() -> Iterator[Place]:
     """A place whose database is the embedded one, which is not made yet."""
-    with Place(request.param, None) as made:
+    with Place(None) as made:
         yield made
 
 
@@ -186,7 +185,7 @@ def test_a_server_that_takes_uploads_in(place: Place) -> None:
         cwd=place.work,
         env=others | place.environment | {"RAGKIT_SERVE_WORKERS": "2"},
         stdout=subprocess.PIPE,
-        umask=place.umask,
+        umask=UMASK,
         text=True,
     )
     assert child.stdout is not None

@@ -1,6 +1,6 @@
 """What one operation takes: `python -m tests.tracing`.
 
-For a warm `ask` and one changed file ingested it prints how many files and functions of ragkit are
+For a warm `ask`, one changed file ingested and a warm chat request over HTTP it prints how many files and functions of ragkit are
 entered, how many frames of ragkit stand on the deepest stack, and how many transactions and
 statements are sent to PostgreSQL. BEGIN counts as a statement, COMMIT does not.
 """
@@ -13,6 +13,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -105,6 +106,37 @@ def statements_into(statements: list[str]) -> Iterator[None]:
         connection._exec_command = command
 
 
+QUESTION = "How long does green tea steep?"
+
+
+def trace_chat() -> Iterator[tuple[str, Trace]]:
+    """Trace a warm chat request, in the knowledge base that `trace_ask_and_add` filled."""
+    from starlette.testclient import TestClient
+
+    from ragkit.access.library import Library
+    from ragkit.settings.settings import load_settings
+    from ragkit.store.open import open_database
+    from ragkit_serve.api.app import create_app
+    from ragkit_serve.api.services import Services
+
+    settings = load_settings()
+    with open_database(settings) as database:
+        app = create_app(Services(settings, database, Library(settings, database)), ui=False)
+        client = TestClient(app, "http://127.0.0.1")
+        body = {"model": "ragkit", "messages": [{"role": "user", "content": QUESTION}]}
+
+        def ask() -> None:
+            answer = client.post("/v1/chat/completions", json=body)
+            assert answer.status_code == 200, answer.text
+            assert "minutes" in answer.json()["choices"][0]["message"]["content"]
+
+        for _ in range(3):
+            ask()
+        with recording() as trace:
+            ask()
+        yield "chat request", trace
+
+
 def trace_ask_and_add() -> Iterator[tuple[str, Trace]]:
     """Trace a warm question, and one changed file, in a knowledge base of two documents."""
     from ragkit import KnowledgeBase
@@ -114,12 +146,11 @@ def trace_ask_and_add() -> Iterator[tuple[str, Trace]]:
         file.write_text("# Tea\n\nGreen tea steeps for two minutes at 80 degrees.\n")
         Path(folder, "coffee.md").write_text("# Coffee\n\nCoffee brews for four minutes.\n")
         knowledge.add(folder)
-        question = "How long does green tea steep?"
         for _ in range(3):
-            answer = knowledge.ask(question)
+            answer = knowledge.ask(QUESTION)
         assert not answer.refused, answer
         with recording() as trace:
-            knowledge.ask(question)
+            knowledge.ask(QUESTION)
         yield "ask", trace
         file.write_text("# Tea\n\nGreen tea steeps for three minutes at 80 degrees.\n")
         with recording() as trace:
@@ -132,7 +163,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as home:
         os.chmod(home, 0o711)  # PostgreSQL of a root runs as another user, who passes it
         os.environ["RAGKIT_HOME"] = home
-        for name, trace in trace_ask_and_add():
+        for name, trace in chain(trace_ask_and_add(), trace_chat()):
             print(f"{name:18} {trace}", flush=True)
             if "--json" in sys.argv:
                 print(json.dumps(trace.statements, indent=1))

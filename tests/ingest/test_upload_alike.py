@@ -17,9 +17,9 @@ from tests.ingest.test_upload_members import Site
 pytestmark = pytest.mark.usefixtures("shared_model")
 
 ENGLISH = " ".join(
-    f"On day {n} the pump number {n * 7} is looked at by the crew." for n in range(40)
+    f"On day {n} the pump number {n * 7} is looked at by the crew." for n in range(20)
 )
-CHINESE = "".join(f"第{n}天由班组检查第{n * 7}号水泵并记录压力和温度。" for n in range(40))
+CHINESE = "".join(f"第{n}天由班组检查第{n * 7}号水泵并记录压力和温度。" for n in range(20))
 
 
 @pytest.fixture(params=["flag", "drop"])

@@ -9,6 +9,7 @@ from uuid import UUID
 
 from ragkit.conversation.follow_up import stream as stream_told
 from ragkit.knowledge import build
+from ragkit.knowledge.embedders import latest
 from ragkit.model.tally import tally
 from ragkit.prompts.templates import Templates
 from ragkit.types import Answer, Hit, Reasoning, Usage
@@ -102,8 +103,9 @@ class Question:
             self.spent.append(answer.usage)
             return
         texts = [message.text for message in self.asked.messages] if first else []
-        prompt = sum(len(kb.embedder.token_spans(text)) for text in texts)
-        self.counted.append(Usage(prompt, len(kb.embedder.token_spans(answer.text))))
+        embedder = latest(kb.embedder)  # the one that was just searched with
+        prompt = sum(len(embedder.token_spans(text)) for text in texts)
+        self.counted.append(Usage(prompt, len(embedder.token_spans(answer.text))))
 
     def _done(self, task: Task) -> Iterator[tuple[int, Piece]]:
         """Do what a front end wants, without documents; nothing of it is kept."""

@@ -171,17 +171,17 @@ def test_a_published_set_brings_its_documents(ragkit: Commands, data: Path, tmp_
     for name, out in (("answerable", "a.jsonl"), ("unanswerable", "u.jsonl")):
         source = data / "retrieval" / f"clapnq_dev_{name}.jsonl"
         lines = source.read_text(encoding="utf-8").splitlines(keepends=True)
-        (tmp_path / out).write_text("".join(lines[:12]), encoding="utf-8")
+        (tmp_path / out).write_text("".join(lines[:5]), encoding="utf-8")
     command = ("eval", "rag", "a.jsonl", "u.jsonl", "--documents", "--json", "--out", "run.jsonl")
     first = ragkit(*command)
-    assert "24 of 24 documents ingested into collection 'eval-a+u-" in first.stderr
+    assert "10 of 10 documents ingested into collection 'eval-a+u-" in first.stderr
     summary = json.loads(first.stdout)
-    assert (summary["task"], summary["items"], summary["errors"]) == ("rag:a+u", 24, 0)
-    assert summary["scores"]["reference_recall"]["items"] == 12
+    assert (summary["task"], summary["items"], summary["errors"]) == ("rag:a+u", 10, 0)
+    assert summary["scores"]["reference_recall"]["items"] == 5
     assert summary["scores"]["reference_recall"]["mean"] > 0.3
     assert summary["scores"]["recall@10"]["mean"] > 0.9
     assert summary["groups"].keys() == {"answerable", "unanswerable"}
     assert len(summary["worst"]) == 5
     again = ragkit(*command)
-    assert "24 documents, all unchanged, in collection 'eval-a+u-" in again.stderr
+    assert "10 documents, all unchanged, in collection 'eval-a+u-" in again.stderr
     assert json.loads(again.stdout)["scores"] == summary["scores"]
