@@ -1,8 +1,9 @@
 """What one operation takes: `python -m tests.tracing`.
 
-For a warm `ask`, one changed file ingested and a warm chat request over HTTP it prints how many files and functions of ragkit are
-entered, how many frames of ragkit stand on the deepest stack, and how many transactions and
-statements are sent to PostgreSQL. BEGIN counts as a statement, COMMIT does not.
+For a warm `ask`, one changed file ingested and a warm chat request over HTTP it prints how many
+files and functions of ragkit are entered, how many frames of ragkit stand on the deepest stack, and
+how many transactions and statements are sent to PostgreSQL. BEGIN counts as a statement, COMMIT
+does not. Of a chat request the frames of the server's own threads are not seen.
 """
 
 import json
