@@ -17,7 +17,8 @@ from dataclasses import replace
 
 from benchmarks.refusal import Measured, measure
 from benchmarks.weighted_logistic import alike, fit
-from ragkit.answer.refuse.cutoff import ASKED_FROM, QUOTED_FROM, Cutoff
+from ragkit.answer.refuse.cutoff import ASKED_FROM, QUOTED_FROM
+from ragkit.stats.cutoff import Cutoff
 
 RIDGE = 1.0
 EVERYDAY = 10

@@ -51,6 +51,7 @@ def folder_imports(root: Path) -> Graph:
         module_name(file, root): (file, ast.parse(file.read_text("utf-8")))
         for part in PARTS[:-1]
         for file in sorted((root / part).rglob("*.py"))
+        if file.name != "__main__.py"  # starts a program, and is imported by nothing
     }
     folder = {
         name: name if file.name == "__init__.py" else name.rpartition(".")[0]

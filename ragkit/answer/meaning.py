@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 from ragkit.embed import bundled
+from ragkit.embed.current import latest
 from ragkit.embed.find import MINILM
 from ragkit.errors import ModelError
 
@@ -39,8 +40,6 @@ class Meaning:
 
     def model(self) -> str:
         """Name the model, "" for one whose cosines are unknown or that cannot be loaded."""
-        from ragkit.knowledge.embedders import latest
-
         try:
             model = latest(self._embedder)
             model.load()
@@ -50,8 +49,6 @@ class Meaning:
 
     def reads(self, text: str) -> bool:
         """Tell whether the model was trained for the language of a text."""
-        from ragkit.knowledge.embedders import latest
-
         return latest(self._embedder).reads(text) >= READ
 
     def cosines(self, question: str, texts: Sequence[str]) -> list[float]:
@@ -59,8 +56,6 @@ class Meaning:
 
         A text that is too long for the model is cut.
         """
-        from ragkit.knowledge.embedders import latest
-
         if not texts or not self.model():
             return []
         model = latest(self._embedder)

@@ -9,8 +9,8 @@ from pathlib import PurePath
 from typing import Final
 
 from ragkit.answer.labels import labels
-from ragkit.cli.render import printable, printable_line, readable
 from ragkit.text.headings import heading_path
+from ragkit.text.printable import printable, printable_line, readable
 from ragkit.types import Answer, Citation, Hit, Stage
 
 _SNIPPET_CHARS: Final = 240  # arbitrary: about three lines of a terminal

@@ -8,6 +8,7 @@ import typer
 
 from ragkit.cli.collection import AnswersFrom
 from ragkit.cli.where import Where
+from ragkit.text.printable import printable
 
 if TYPE_CHECKING:
     from ragkit.agent.run import Step
@@ -59,12 +60,12 @@ def agent(
                 trace = [_step_json(step) for step in steps]
                 render.print_json({**render.answer_json(piece), "steps": trace})
             else:
-                typer.echo(render.printable(piece.text), nl=False)
+                typer.echo(printable(piece.text), nl=False)
                 typer.echo(notes_text(question, piece), nl=False)
 
 
 def _line(number: int, step: Step) -> str:
-    from ragkit.cli.render import printable
+    from ragkit.text.printable import printable
 
     cost = f"{step.seconds:.1f} s" + (f", {step.tokens} tokens" if step.tokens else "")
     passages = f": {len(step.hits)} passages" if step.kind == "search" else ""

@@ -268,6 +268,6 @@ class _Chat:
 
 
 def _printable(text: str) -> str:
-    from ragkit.cli.render import printable
+    from ragkit.text.printable import printable
 
     return printable(text)

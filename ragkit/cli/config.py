@@ -60,9 +60,9 @@ def describe(traced: TracedSettings) -> list[Row]:
 
 def _print_tables(rows: Iterable[Row]) -> None:
     """Print the settings as ragkit.toml has them, by table."""
-    from ragkit.cli.render import printable_line
     from ragkit.settings.reference import TABLES
     from ragkit.settings.tables import place
+    from ragkit.text.printable import printable_line
 
     lines = [(*place(name), name, value, origin) for name, value, origin in rows]
     width = max(len(key) for _, key, *_ in lines)

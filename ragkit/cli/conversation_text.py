@@ -11,8 +11,8 @@ import typer
 
 from ragkit.answer.labels import labels
 from ragkit.answer.plain_text import place
-from ragkit.cli.render import printable, printable_line
 from ragkit.cli.words import say
+from ragkit.text.printable import printable, printable_line
 
 if TYPE_CHECKING:
     from ragkit.store.people.conversations import StoredTurn

@@ -13,6 +13,7 @@ from ragkit.cli.confirm import YesOption, confirm
 from ragkit.cli.feedback import feedback
 from ragkit.cli.words import counted, say
 from ragkit.settings.settings import load_settings
+from ragkit.text.printable import printable, printable_line
 
 if TYPE_CHECKING:
     from ragkit.store.people.conversations import Conversations
@@ -73,7 +74,7 @@ def show(
         typer.echo(to_markdown(stored, turns), nl=False)
         return
     line = say("{id}, collection {name!r}", id=stored.id, name=stored.collection)
-    typer.echo(f"{render.printable(stored.title)}\n{line}\n")
+    typer.echo(f"{printable(stored.title)}\n{line}\n")
     print_turns(turns)
 
 
@@ -94,7 +95,7 @@ def rename(
         render.print_json(listed(stored))
     else:
         text = "Conversation {id} is now called “{title}”."
-        title = render.printable_line(stored.title)
+        title = printable_line(stored.title)
         typer.echo(say(text, id=str(stored.id)[:8], title=title))
 
 

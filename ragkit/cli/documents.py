@@ -11,6 +11,7 @@ from ragkit.cli.confirm import YesOption, confirm
 from ragkit.cli.sharing_text import sharing_cells, sharing_json
 from ragkit.cli.words import counted, say
 from ragkit.settings.settings import load_settings
+from ragkit.text.printable import printable, printable_line
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -108,7 +109,7 @@ def show(
         content = {"text": text, "pages": paged, "copies": _copies(copies)}
         render.print_json(asdict(stored) | {"metadata": dict(metadata)} | content)
     else:
-        typer.echo(render.printable(text) if sys.stdout.isatty() else text)
+        typer.echo(printable(text) if sys.stdout.isatty() else text)
 
 
 @app.command()
@@ -211,7 +212,7 @@ def delete(
     typer.echo(say("Deleted: {documents}", documents=counted(len(selected), "document")))
     for number, uri in inherited.items():
         text = "Its content stays as document {number}: {uri} has the same (--copies deletes it)."
-        typer.echo(render.printable_line(say(text, number=number, uri=uri)))
+        typer.echo(printable_line(say(text, number=number, uri=uri)))
 
 
 def _confirm(documents: "Sequence[Document]") -> None:
@@ -221,7 +222,7 @@ def _confirm(documents: "Sequence[Document]") -> None:
         names += " " + say("and {number} more", number=unnamed)
     number = counted(len(documents), "document")
     question = say("Delete {documents}: {names}?", documents=number, names=names)
-    confirm(render.printable_line(question))
+    confirm(printable_line(question))
 
 
 def _copies(copies: "Sequence[FileCopy]") -> list[dict[str, object]]:

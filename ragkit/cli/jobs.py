@@ -12,6 +12,7 @@ from ragkit.cli.job_report import STAGES
 from ragkit.cli.note_words import note_lines
 from ragkit.cli.words import counted, say, sentence
 from ragkit.settings.settings import load_settings
+from ragkit.text.printable import printable_line
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -92,7 +93,7 @@ def show(
             line = say(
                 "{name}: {value}", name=say(name.replace("_", " ")), value=_plain(name, value)
             )
-            typer.echo(render.printable_line(line))
+            typer.echo(printable_line(line))
 
 
 @app.command()
@@ -194,7 +195,7 @@ def _print_report(report: "JobReport") -> None:
     if skipped := report.figures.get("skipped"):
         typer.echo("\n" + say("Skipped: {files}", files=counted(skipped, "file")))
     for file in report.figures.get("skipped_files", ()):
-        typer.echo(render.printable_line(f"  {file['uri']}: {sentence(file['reason'])}"))
+        typer.echo(printable_line(f"  {file['uri']}: {sentence(file['reason'])}"))
 
 
 def _tell(key: str, text: str, jobs: list[int], *, json: bool) -> None:

@@ -53,8 +53,8 @@ class AskRequest:
     def _text(self, kb: KnowledgeBase) -> Iterator[Output]:
         """Send the reasoning to standard error, so that standard output holds the answer alone."""
         from ragkit.answer.plain_text import notes_text
-        from ragkit.cli.render import printable
         from ragkit.errors import IncompleteAnswerError
+        from ragkit.text.printable import printable
         from ragkit.types import Answer, Reasoning
 
         reasoning = False

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from ragkit.cli import render
+from ragkit.text.printable import printable
 
 if TYPE_CHECKING:
     from ragkit.settings.settings import Settings
@@ -26,7 +27,7 @@ def print_status(collection: str, rows: Sequence[Mapping[str, Any]]) -> None:
     """Print the vectors that a collection has, of each model."""
     table = [
         [
-            render.printable(row["model"]), row["revision"], str(row["dimension"]),
+            printable(row["model"]), row["revision"], str(row["dimension"]),
             row["state"], str(row["vectors"]), str(row["missing"]), _megabytes(row["bytes"]),
         ]
         for row in rows

@@ -1,6 +1,5 @@
 """Output of the commands: JSON shapes, and plain text for a terminal or a pipe."""
 
-import re
 import sys
 from collections.abc import Sequence
 from typing import Any
@@ -10,33 +9,10 @@ import typer
 from ragkit.cli import output_values
 from ragkit.errors import IncompleteAnswerError
 from ragkit.json_values import to_json
-from ragkit.text.plain import cells, list_text
+from ragkit.text.printable import printable_line
 from ragkit.types import Answer, Claim, Hit, Stage
 
 print_json = output_values.print_json
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
-_NOT_IN_A_LINE = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
-
-
-def printable(text: str) -> str:
-    """Replace control characters, so that a document cannot control the terminal."""
-    return _CONTROL.sub("\ufffd", text)
-
-
-def printable_line(text: str) -> str:
-    """Replace line breaks, too, so that a file name cannot imitate a line of output."""
-    return _NOT_IN_A_LINE.sub("\ufffd", text)
-
-
-def readable(quote: str) -> str:
-    """Write a quotation as it reads: without marks, a row's cells apart, a list's items by lines.
-
-    >>> readable("| **Li Wei** | 4711 |"), readable("1. Hold it.\\n2. Let go.")
-    ('Li Wei | 4711', '1. Hold it.\\n2. Let go.')
-    """
-    if quote.startswith("|"):
-        return " | ".join(cells(quote))
-    return list_text(quote)
 
 
 def hit_json(hit: Hit) -> dict[str, Any]:

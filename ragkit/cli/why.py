@@ -10,6 +10,7 @@ from ragkit.cli.as_of import AsOf, moment
 from ragkit.cli.collection import AnswersFrom
 from ragkit.cli.mode import SearchMode
 from ragkit.cli.where import Where
+from ragkit.text.printable import printable
 
 if TYPE_CHECKING:
     from ragkit.why import Step, Why
@@ -73,6 +74,6 @@ def _print(explanation: Why) -> None:
     rows = [(step.name, _MARKS[step.kept], step.says) for step in explanation.steps]
     render.print_table(("stage", "", "what it says"), rows, empty="")
     if explanation.lost:
-        typer.echo(render.printable(f"\nLost at: {explanation.lost}. {explanation.remedy}"))
+        typer.echo(printable(f"\nLost at: {explanation.lost}. {explanation.remedy}"))
     else:
         typer.echo("\nNothing lost it.")

@@ -15,11 +15,11 @@ from typing import Any
 from ragkit import json_values
 from ragkit.answer.labels import labels
 from ragkit.api_values import KeptConversation
-from ragkit.cli.render import printable
 from ragkit.errors import UsageError
 from ragkit.json_values import copy_as
 from ragkit.store.people.conversations import StoredConversation, StoredTurn
 from ragkit.text.headings import heading_path
+from ragkit.text.printable import printable
 from ragkit.types import Citation
 
 _ACTIVE = re.compile(r"[\\\[\]<>]")

@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from ragkit.answer.markers import without_markers
 from ragkit.errors import ModelServerError
 from ragkit.prompts.ask_model import ask_model
 from ragkit.prompts.messages import neutralise, prompt_language
 from ragkit.prompts.packing import Count
 from ragkit.store.people.conversations import StoredConversation, StoredTurn, UsedPassage
 from ragkit.text.analyse import analyse
+from ragkit.text.markers import without_markers
 from ragkit.types import Hit, Turn
 
 if TYPE_CHECKING:

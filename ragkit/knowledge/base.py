@@ -269,7 +269,7 @@ class KnowledgeBase(Adding, Closing):
         It keeps the model that the collection has now: for one search, not for later. Without
         `fresh` it is the model that was last seen; a search raises OtherModelError if it is not.
         """
-        from ragkit.knowledge.embedders import current, latest
+        from ragkit.embed.current import current, latest
 
         mode = mode or self.mode
         # Words need no model. A search keeps to the one that its query is embedded with.
@@ -324,8 +324,7 @@ class KnowledgeBase(Adding, Closing):
             yield text
             yield Answer(text, refused=False, reason="", timings=clock.seconds)
             return
-        mode = mode or self.mode
-        k = self.passages if k is None else k
+        k, mode = self.passages if k is None else k, mode or self.mode
         check_query(query or question, k)  # before any model is looked for
         texts = {question, query or question}
         moment = SearchMoment(self.collection, texts, mode, self.gate.cutoffs)

@@ -33,7 +33,7 @@ class CosineReranker:
         """Score each passage, in the given order."""
         if not passages:
             return []
-        from ragkit.knowledge.embedders import current
+        from ragkit.embed.current import current
 
         model = current(self._embedder)  # the same for passages and query
         cut = [parts(text, model.token_spans(text), model.max_tokens) for text in passages]

@@ -213,16 +213,6 @@ def check_collection(settings: Settings, database: Database) -> None:
     Embedders(settings).check(stored, settings.collection)
 
 
-def current(embedder: Embedder) -> Embedder:
-    """Return what a collection's embedder stands for now; any other embedder is itself."""
-    return embedder.current() if isinstance(embedder, CollectionEmbedder) else embedder
-
-
-def latest(embedder: Embedder) -> Embedder:
-    """Return what a collection's embedder last stood for; any other embedder is itself."""
-    return embedder.latest() if isinstance(embedder, CollectionEmbedder) else embedder
-
-
 def source_of(model: str) -> str:
     """Return what a model can be loaded by from any folder: its name, or its whole path."""
     folder = Path(model).expanduser()

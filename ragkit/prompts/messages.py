@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from ragkit.answer.markers import without_markers
 from ragkit.errors import SettingsError
 from ragkit.prompts.packing import (
     Count,
@@ -23,6 +22,7 @@ from ragkit.prompts.packing import (
 from ragkit.prompts.templates import PromptLanguage, Templates
 from ragkit.text.language import language
 from ragkit.text.length import estimate_tokens
+from ragkit.text.markers import without_markers
 from ragkit.types import Hit, Message, Turn
 
 REFUSAL: Final[dict[PromptLanguage, str]] = {

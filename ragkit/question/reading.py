@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass
 from typing import Literal
 
-from ragkit.answer.write.answer_kinds import INTERROGATIVE, Kind, expected_kinds
+from ragkit.question.answer_kinds import INTERROGATIVE, Kind, expected_kinds
 from ragkit.text.analyse import CJK, analyse, comparable
 from ragkit.text.variants import fold_variants
 

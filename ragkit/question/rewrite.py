@@ -10,12 +10,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from ragkit.answer.markers import without_markers
 from ragkit.errors import ModelError
 from ragkit.prompts.ask_model import ask_model
 from ragkit.prompts.messages import neutralise, prompt_language
 from ragkit.question.reading import read_question
 from ragkit.text.analyse import analyse
+from ragkit.text.markers import without_markers
 from ragkit.types import Turn
 
 if TYPE_CHECKING:

@@ -9,11 +9,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ragkit.answer.refuse.cutoff import RERANKED, SIGNALS, Cutoff, Signals, signals
+from ragkit.answer.refuse.cutoff import Signals, signals
 from ragkit.answer.refuse.logistic import cross_validate
 from ragkit.errors import UsageError
 from ragkit.question.reading import read_question
 from ragkit.retrieve.words.weights import term_weights
+from ragkit.stats.cutoff import RERANKED, SIGNALS, Cutoff
 from ragkit.stats.roc import auc_interval
 from ragkit.text.analyse import analyse
 from ragkit.types import Draft, Mode

@@ -128,7 +128,8 @@ def _is_fp8(name: str) -> bool:
 
 
 def _print(model: str, planned: Plan) -> None:
-    from ragkit.cli.render import print_table, printable
+    from ragkit.cli.render import print_table
+    from ragkit.text.printable import printable
     from ragkit_models.plan.commands import commands
 
     for line in _facts(model, planned):

@@ -7,8 +7,9 @@ from typing import Annotated, Self
 
 import typer
 
-from ragkit.cli.render import print_json, printable
+from ragkit.cli.render import print_json
 from ragkit.errors import UsageError
+from ragkit.text.printable import printable
 from ragkit_models.quantize.recipe import ABOUT, CALIBRATED, SCHEMES, Scheme
 
 _SCHEMES = "; ".join(f"{name}: {about}" for name, about in ABOUT.items())

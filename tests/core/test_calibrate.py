@@ -12,11 +12,12 @@ import pytest
 from pydantic import SecretStr
 
 from ragkit import KnowledgeBase, Settings
-from ragkit.answer.refuse.cutoff import Cutoff, Signals, signals
+from ragkit.answer.refuse.cutoff import Signals, signals
 from ragkit.answer.refuse.logistic import cross_validate, fit_logistic
 from ragkit.answer.write.extract import ExtractiveGenerator
 from ragkit.errors import NotFoundError, UsageError
 from ragkit.question.reading import read_question
+from ragkit.stats.cutoff import Cutoff
 from ragkit.stats.roc import auc_interval
 from ragkit.testing import FakeEmbedder, FakeStore, fill, new_document, passages
 from ragkit.upkeep.calibrate import Labelled, data_hash, fit, read_labelled

@@ -8,9 +8,9 @@ import pytest
 from pydantic import SecretStr
 
 from ragkit import KnowledgeBase, Settings
-from ragkit.answer.refuse.cutoff import Cutoff
 from ragkit.contracts import Embedder
 from ragkit.knowledge import build
+from ragkit.stats.cutoff import Cutoff
 from ragkit.store.connection.connect import connect
 from ragkit.store.open import open_database
 from ragkit.store.people.calibration import Calibration, Calibrations

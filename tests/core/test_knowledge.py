@@ -11,7 +11,6 @@ from pydantic import SecretStr
 
 from ragkit import Answer, KnowledgeBase, Settings
 from ragkit.answer.check.entailment import EntailmentModel
-from ragkit.answer.refuse.cutoff import Cutoff
 from ragkit.answer.refuse.gate import Gate
 from ragkit.answer.write.extract import ExtractiveGenerator
 from ragkit.answer.write.llm import ChatGenerator
@@ -19,6 +18,7 @@ from ragkit.contracts import Generator
 from ragkit.errors import ModelError, NotFoundError, SettingsError
 from ragkit.question.reading import read_question
 from ragkit.retrieve.words.weights import term_weights
+from ragkit.stats.cutoff import Cutoff
 from ragkit.store.open import Database
 from ragkit.testing import FakeEmbedder, FakeLanguageModel, FakeStore, fill, new_document
 from ragkit.types import Chunk, Decoding, Draft, Hit, NewDocument, Page, Reasoning

@@ -19,7 +19,6 @@ from pydantic import SecretStr
 from typer.testing import CliRunner
 
 from ragkit.access.library import Caller, Library
-from ragkit.answer.refuse.cutoff import Cutoff
 from ragkit.cli.main import app
 from ragkit.embed.bundled import NAME as BILINGUAL
 from ragkit.embed.bundled import bundled_file
@@ -29,6 +28,7 @@ from ragkit.errors import BusyError, NotFoundError, OtherModelError, RagkitError
 from ragkit.knowledge.base import KnowledgeBase
 from ragkit.knowledge.embedders import Embedders
 from ragkit.settings.settings import Settings
+from ragkit.stats.cutoff import Cutoff
 from ragkit.store.open import Database, open_database
 from ragkit.store.people.calibration import Calibration, Calibrations, CurrentCutoff
 from ragkit.store.postgres import PostgresStore

@@ -25,9 +25,7 @@ from ragkit.answer.check.sentence import PreparedSentence
 from ragkit.answer.check.stray_markers import MarkerFilter, is_json
 from ragkit.answer.check.support import Evidence, count_misplaced, coverage, has_content
 from ragkit.answer.check.verify import verify
-from ragkit.answer.markers import find_markers, split_statements, without_markers
 from ragkit.answer.refuse.question_coverage import best_coverage, missing_words
-from ragkit.answer.write.answer_kinds import Kind, expected_kinds, has_answer
 from ragkit.answer.write.candidates import list_candidates
 from ragkit.answer.write.citations import cite
 from ragkit.answer.write.extract import pick
@@ -40,6 +38,7 @@ from ragkit.embed.tokens import Tokens, load_tokens
 from ragkit.errors import RagkitError
 from ragkit.filters import text as filter_text
 from ragkit.prompts.messages import neutralise, prompt_language
+from ragkit.question.answer_kinds import Kind, expected_kinds, has_answer
 from ragkit.question.follow_up_words import add_words
 from ragkit.question.inferred_filter import infer_filter
 from ragkit.question.reading import read_question
@@ -49,6 +48,7 @@ from ragkit.text.analyse import analyse, units
 from ragkit.text.analysers import analyser, analyser_name
 from ragkit.text.language import language
 from ragkit.text.length import estimate_tokens
+from ragkit.text.markers import find_markers, split_statements, without_markers
 from ragkit.text.normalise import clean
 from ragkit.text.passage import header
 from ragkit.text.plain import head_above, list_text, plain, row_text

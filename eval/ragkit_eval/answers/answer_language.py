@@ -1,7 +1,7 @@
 """Whether an answer is in the language of its question."""
 
-from ragkit.answer.markers import without_markers
 from ragkit.text.language import language
+from ragkit.text.markers import without_markers
 
 _CJK_LANGUAGES = frozenset({"zh", "ja", "ko"})
 _FEW_WORDS = 3  # arbitrary: a name or a number is the same in both languages

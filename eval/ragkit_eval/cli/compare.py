@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from ragkit.text.printable import printable
 from ragkit_eval.cli.options import JsonOption, Level, Metrics, RunFiles, Samples, Seed
 
 
@@ -57,4 +58,4 @@ def compare(
     if as_json:
         render.print_json(values)
     else:
-        typer.echo("\n".join(render.printable(line) for line in compare_text.lines(comparison)))
+        typer.echo("\n".join(printable(line) for line in compare_text.lines(comparison)))

@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from ragkit.text.printable import printable
 from ragkit_eval.cli.options import JsonOption, Level, Samples, Seed
 
 
@@ -84,7 +85,7 @@ def gate(
     if as_json:
         render.print_json(gate_text.as_json(result))
     else:
-        typer.echo("\n".join(render.printable(line) for line in gate_text.lines(result)))
+        typer.echo("\n".join(printable(line) for line in gate_text.lines(result)))
     if result.exit_code:
         raise typer.Exit(result.exit_code)
 

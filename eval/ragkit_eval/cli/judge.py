@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ragkit.text.printable import printable
 from ragkit_eval.cli.options import JsonOption
 from ragkit_eval.cli.output import progress_bar, shorten
 
@@ -64,7 +65,7 @@ def judge_check(
         )
     else:
         _print(values, checked, answers)
-        typer.echo(f"Kept in {render.printable(str(path))}")
+        typer.echo(f"Kept in {printable(str(path))}")
 
 
 def _list_failures(checked: Checked, answers: Sequence[LabelledAnswer]) -> list[dict[str, str]]:
@@ -81,7 +82,7 @@ def _print(values: dict[str, Any], checked: Checked, answers: Sequence[LabelledA
     from ragkit.cli import render
 
     agreement = checked.agreement
-    typer.echo(f"{render.printable(values['signature'])}")
+    typer.echo(f"{printable(values['signature'])}")
     typer.echo(
         f"{agreement.items} answers, {agreement.right} labelled right,"
         f" {agreement.clusters} groups\n"

@@ -10,7 +10,7 @@ _LINE_CHARS = 160  # about two lines of a terminal
 
 def shorten(text: str) -> str:
     """Return a text as one printable line of at most 160 characters."""
-    from ragkit.cli.render import printable
+    from ragkit.text.printable import printable
 
     line = printable(" ".join(text.split()))
     return line if len(line) <= _LINE_CHARS else line[: _LINE_CHARS - 1] + "…"

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ragkit.cli.collection import AnswersFrom
+from ragkit.text.printable import printable
 from ragkit_eval.cli.options import DataFolder, Groups, JsonOption, Metrics, OverwriteRuns
 
 if TYPE_CHECKING:
@@ -64,7 +65,6 @@ def quant(
     continues a run that was stopped; 'ragkit eval report' reads the run files. Exit code 3 when
     items ended in errors.
     """
-    from ragkit.cli import render
     from ragkit.settings.settings import load_settings
     from ragkit_eval.quant.cost import costs
     from ragkit_eval.quant.models import parse
@@ -89,7 +89,7 @@ def quant(
         models,
         questions,
         manner,
-        on_model=lambda line: typer.echo(render.printable(line), err=True),
+        on_model=lambda line: typer.echo(printable(line), err=True),
     )
     result = costs([model.run for model in measured], metric, seed=seed)
     paths = [str(path) for model in measured for path in model.files]
@@ -113,11 +113,11 @@ def _write(result: Costs, paths: Sequence[str], folder: Path | None, *, json: bo
     if json:
         render.print_json(values)
         return
-    typer.echo(f"Base: {render.printable(result.base)}\n")
+    typer.echo(f"Base: {printable(result.base)}\n")
     render.print_table(cost_text.COLUMNS, list(cost_text.rows(result)), empty="")
     typer.echo("")
     for line in cost_text.sentences(result):
-        typer.echo(render.printable(line))
+        typer.echo(printable(line))
     if folder is not None:
         typer.echo(f"Written: {folder / 'quant.md'}, {folder / 'quant.json'}")
     typer.echo(f"Runs: {' '.join(paths)}")

@@ -157,7 +157,8 @@ def _is_configured_server(settings: "Settings", url: str | None) -> bool:
 
 
 def _print(run: "Run", *, json: bool) -> None:
-    from ragkit.cli.render import print_json, printable
+    from ragkit.cli.render import print_json
+    from ragkit.text.printable import printable
     from ragkit_eval.run.summary import coverage_line, summarise, summary_json, summary_lines
 
     summaries = summarise(run)

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ragkit.text.printable import printable
+
 if TYPE_CHECKING:
     from ragkit_eval.score.score import Score, ScoredSet
 
@@ -191,7 +193,7 @@ def _print(scored: ScoredSet, *, items: bool) -> None:
     names = list(scored.scores)
     if items:
         rows = [
-            [render.printable(item.id), *(f"{values[name]:.4f}" for name in names)]
+            [printable(item.id), *(f"{values[name]:.4f}" for name in names)]
             for item, values in zip(scored.items, scored.values, strict=True)
         ]
         render.print_table(["item", *names], rows, empty="")
@@ -211,7 +213,7 @@ def _print(scored: ScoredSet, *, items: bool) -> None:
     for score in scored.scores.values():
         typer.echo(f"  {score.signature}")
     if scored.left_out:
-        examples = ", ".join(map(render.printable, scored.left_out[:5]))
+        examples = ", ".join(map(printable, scored.left_out[:5]))
         ellipsis = ", ..." if len(scored.left_out) > 5 else ""
         typer.echo(
             "Queries left out, as none of their documents is judged relevant or none was retrieved:"

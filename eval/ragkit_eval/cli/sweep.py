@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ragkit.text.printable import printable
 from ragkit_eval.cli.options import JsonOption, OverwriteRuns
 
 if TYPE_CHECKING:
@@ -44,7 +45,6 @@ def sweep(
     embed_model, and settings such as llm_model or llm_temperature. The same command continues a
     sweep that was stopped. Exit code 3 when questions ended in errors.
     """
-    from ragkit.cli import render
     from ragkit.settings.settings import load_settings
     from ragkit_eval.sets import joined, read_set
     from ragkit_eval.sweep.grid import read_grid
@@ -63,7 +63,7 @@ def sweep(
         concurrency=concurrency,
         overwrite=overwrite,
         quiet=as_json,
-        on_cell=lambda line: typer.echo(render.printable(line), err=True),
+        on_cell=lambda line: typer.echo(printable(line), err=True),
     )
     _print(result, out, json=as_json)
     if any(cell.errors for cell in result.outcome.tried):
@@ -86,7 +86,7 @@ def _print(result: "SweepResult", out: Path, *, json: bool) -> None:
     render.print_table(choose_text.columns(), choose_text.rows(outcome), empty="")
     typer.echo("")
     for line in (*choose_text.remarks_of(outcome), *choose_text.verdict(outcome)):
-        typer.echo(render.printable(line))
+        typer.echo(printable(line))
     if result.collections:
         typer.echo(
             f"Collections made for it: {', '.join(result.collections)};"

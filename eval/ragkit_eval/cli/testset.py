@@ -148,7 +148,7 @@ def _make_json(result: TestSet, out: Path) -> dict[str, Any]:
 
 
 def _print(result: TestSet, out: Path, requested: int, unanswerable: int, method: Method) -> None:
-    from ragkit.cli.render import printable
+    from ragkit.text.printable import printable
     from ragkit_eval.testset.kinds import SHOWS
 
     if not result.questions:

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from ragkit.answer.markers import without_markers
+from ragkit.text.markers import without_markers
 from ragkit_eval.judge.judge import Judge, Verdict
 from ragkit_eval.run.item import Ask, Item, Method, Response, Scored, Task
 

@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from ragkit.answer.markers import without_markers
 from ragkit.errors import UsageError
+from ragkit.text.markers import without_markers
 from ragkit_eval.answers import (
     citation_recall,
     citation_validity,

@@ -7,7 +7,7 @@ from typing import Any
 import typer
 from rich.cells import cell_len
 
-from ragkit.cli import render
+from ragkit.text.printable import printable
 from ragkit_eval.cli.output import shorten
 from ragkit_eval.rag.meanings import explain_metric
 from ragkit_eval.rag.summary import RagSummary
@@ -91,7 +91,7 @@ def _print_record(record: Record, metric: str) -> None:
     response = record.error or (
         record.output if "answer" in record.detail else _describe_retrieved(record)
     )
-    typer.echo(f"{score}  {render.printable(record.id)}: {shorten(record.question)}")
+    typer.echo(f"{score}  {printable(record.id)}: {shorten(record.question)}")
     if expected := _expect_answer(record):
         typer.echo(f"       expected: {shorten(expected)}")
     typer.echo(f"       {'got: ' if expected else ''}{shorten(response)}")

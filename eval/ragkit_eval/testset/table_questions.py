@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ragkit.answer.write.answer_kinds import INTERROGATIVE
 from ragkit.prompts.templates import PromptLanguage
+from ragkit.question.answer_kinds import INTERROGATIVE
 from ragkit.question.reading import has_cjk
 from ragkit.text.analyse import analyse
 from ragkit.types import Span

@@ -269,7 +269,7 @@ def _tell(report: IngestReport, *, json: bool) -> None:
 
 
 def _print_lines(lines: Iterable[str]) -> None:
-    from ragkit.cli.render import printable_line
+    from ragkit.text.printable import printable_line
 
     for line in lines:
         typer.echo(printable_line(line))

@@ -18,6 +18,7 @@ from ragkit.answer.check.claim_signals import (
     claim_signals,
 )
 from ragkit.answer.meaning import READ, cut_to_model, known_model
+from ragkit.embed.current import latest
 from ragkit.errors import ModelError
 
 if TYPE_CHECKING:
@@ -78,8 +79,6 @@ def cosines(embedder: Embedder, pairs: Sequence[Pair]) -> list[list[float]]:
 
     A text that is too long for the model is cut.
     """
-    from ragkit.knowledge.embedders import latest
-
     model = latest(embedder)
     read = [model.reads(claim) >= READ for claim, _ in pairs]
     texts = dict.fromkeys(

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from ragkit.answer.markers import Statement, find_markers, split_statements, without_markers
+from ragkit.text.markers import Statement, find_markers, split_statements, without_markers
 from ragkit.text.plain import head_above, plain, row_text
 from ragkit.types import Citation, Span
 

@@ -4,8 +4,8 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from ragkit.answer.markers import MARKER, NOTE, NUMBERS, find_markers
 from ragkit.errors import IncompleteAnswerError
+from ragkit.text.markers import MARKER, NOTE, NUMBERS, find_markers
 from ragkit.types import Draft, Reasoning
 
 _LONGEST = 256  # an open marker has at most 209 characters

@@ -26,8 +26,8 @@ from ragkit.answer.check.support import (
     coverage,
     has_content,
 )
-from ragkit.answer.markers import find_markers
 from ragkit.errors import NotFoundError
+from ragkit.text.markers import find_markers
 from ragkit.types import Citation, Claim, Draft, Hit, Span
 
 if TYPE_CHECKING:

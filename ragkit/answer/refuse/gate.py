@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Protocol
 
 from ragkit.answer.meaning import Meaning
 from ragkit.answer.refuse import refusal
-from ragkit.answer.refuse.cutoff import ASKED_FROM, Cutoff, signals
+from ragkit.answer.refuse.cutoff import ASKED_FROM, signals
 from ragkit.errors import QueryError
 from ragkit.question.reading import read_question
+from ragkit.stats.cutoff import Cutoff
 from ragkit.types import Hit, Mode
 
 if TYPE_CHECKING:

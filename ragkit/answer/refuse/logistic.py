@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ragkit.answer.refuse.cutoff import SIGNALS, Cutoff, Signals
+from ragkit.answer.refuse.cutoff import Signals
 from ragkit.stats import logistic
+from ragkit.stats.cutoff import SIGNALS, Cutoff
 
 FOLDS = 10
 SEED = 20  # of the folds; any number

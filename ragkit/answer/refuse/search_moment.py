@@ -9,9 +9,9 @@ from ragkit.question.reading import read_question
 from ragkit.retrieve.words.weights import read_weights
 
 if TYPE_CHECKING:
-    from ragkit.answer.refuse.cutoff import Cutoff
     from ragkit.answer.refuse.gate import Cutoffs
     from ragkit.contracts import Reader
+    from ragkit.stats.cutoff import Cutoff
     from ragkit.types import Mode
 
 

@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from functools import cached_property
 
 from ragkit.answer.check.quotations import Folded, find_quotations, fold, locate
-from ragkit.answer.markers import split_statements, without_markers
 from ragkit.text.analyse import analyse
 from ragkit.text.headings import headings_at
+from ragkit.text.markers import split_statements, without_markers
 from ragkit.text.sentences import sentences
 from ragkit.types import Citation, Hit, Span
 

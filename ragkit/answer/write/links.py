@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import Final, Protocol
 
 from ragkit.answer.check.stray_markers import MarkerFilter
-from ragkit.answer.markers import MARKER
+from ragkit.text.markers import MARKER
 from ragkit.types import Draft, Hit, Reasoning
 
 REMOVED: Final = "…"  # replaces a URL that no passage has

@@ -14,7 +14,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from ragkit.answer.check.numbers import find_numbers
-from ragkit.answer.markers import find_markers
 from ragkit.answer.refuse import refusal
 from ragkit.answer.write.citations import cite
 from ragkit.answer.write.links import Cleaning
@@ -30,6 +29,7 @@ from ragkit.prompts.messages import (
 from ragkit.prompts.packing import RecentOrders
 from ragkit.prompts.templates import Templates
 from ragkit.text.analyse import comparable
+from ragkit.text.markers import find_markers
 from ragkit.types import Decoding, Draft, Finish, Hit, Reasoning, Turn
 
 if TYPE_CHECKING:

@@ -10,8 +10,8 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from ragkit.answer.write.answer_kinds import has_answer
 from ragkit.answer.write.candidates import Candidate
+from ragkit.question.answer_kinds import has_answer
 from ragkit.question.reading import FUNCTION_WORDS, Question
 from ragkit.text.analyse import analyse
 

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, cast
 
-from ragkit.answer.refuse.cutoff import RERANKED, SIGNALS, Cutoff
+from ragkit.stats.cutoff import RERANKED, SIGNALS, Cutoff
 from ragkit.store.reader import PostgresReader
 from ragkit.store.session import TenantSessions
 from ragkit.types import EmbeddingSpace, Mode

@@ -17,8 +17,8 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Final
 
-from ragkit.cli.render import printable
 from ragkit.errors import ModelError
+from ragkit.text.printable import printable
 from ragkit_models.serve.options import Launch
 
 LAST_LINES: Final = 400  # of the log, to find the reason of a crash in

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ragkit.answer.markers import find_markers
+from ragkit.text.markers import find_markers
 
 if TYPE_CHECKING:
     from ragkit.types import Answer, Citation

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from uuid import UUID
 
 from ragkit.conversation.follow_up import stream as stream_told
+from ragkit.embed.current import latest
 from ragkit.knowledge import build
-from ragkit.knowledge.embedders import latest
 from ragkit.model.tally import tally
 from ragkit.prompts.templates import Templates
 from ragkit.types import Answer, Hit, Reasoning, Usage

@@ -13,7 +13,7 @@ from html import escape
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, Final
 
-from ragkit.answer.markers import MARKER
+from ragkit.text.markers import MARKER
 from ragkit.types import Claim
 
 if TYPE_CHECKING:

@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 
 from ragkit.answer.check.verify import verify
 from ragkit.answer.meaning import Meaning
-from ragkit.answer.write.answer_kinds import expected_kinds, has_answer
 from ragkit.answer.write.candidates import MAX_QUOTE_COLUMNS, list_candidates
 from ragkit.answer.write.extract import ExtractiveGenerator, pick
 from ragkit.contracts import Generator
 from ragkit.embed import bundled
+from ragkit.question.answer_kinds import expected_kinds, has_answer
 from ragkit.question.reading import is_traditional, read_question
 from ragkit.types import Draft, Hit
 

@@ -12,12 +12,12 @@ import pytest
 from pydantic import SecretStr
 
 from ragkit import Answer, KnowledgeBase, Settings
-from ragkit.answer.markers import find_markers
 from ragkit.contracts import Embedder, Store
 from ragkit.prompts.messages import REFUSAL, prompt_language
 from ragkit.prompts.templates import Templates
 from ragkit.store.open import open_database
 from ragkit.testing.stub_server.server import Reply, StubServer
+from ragkit.text.markers import find_markers
 from ragkit.types import Chunk, NewDocument
 from tests.core.answer.injections import EVIL, INJECTIONS
 from tests.core.answer.test_links import live

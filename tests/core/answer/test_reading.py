@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from ragkit.answer.check.numbers import find_numbers
 from ragkit.answer.check.quotations import find_quotations, fold, locate
-from ragkit.answer.markers import find_markers, split_statements, without_markers
+from ragkit.text.markers import find_markers, split_statements, without_markers
 from tests.growth import grows_linearly
 
 

@@ -6,9 +6,9 @@ from ragkit.answer.check.quotations import fold, locate
 from ragkit.answer.check.support import Evidence, coverage
 from ragkit.answer.check.verify import verify
 from ragkit.answer.refuse.question_coverage import best_coverage, missing_words
-from ragkit.answer.write.answer_kinds import expected_kinds, has_answer
 from ragkit.answer.write.extract import ExtractiveGenerator
 from ragkit.answer.write.llm import refusal_in
+from ragkit.question.answer_kinds import expected_kinds, has_answer
 from ragkit.question.reading import distinct_terms, read_question
 from ragkit.types import Draft, Hit, Span
 

@@ -15,10 +15,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ragkit.answer.check.verify import Verified, verify
-from ragkit.answer.markers import find_markers, split_statements
 from ragkit.answer.refuse.gate import Decision
 from ragkit.answer.write.drafting import draft_answer
 from ragkit.answer.write.extract import ExtractiveGenerator
+from ragkit.text.markers import find_markers, split_statements
 from ragkit.types import Draft, Hit
 
 LEASE = (

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 import pytest
 
 from ragkit.answer.check.stray_markers import remove_stray_markers
-from ragkit.answer.markers import find_markers
+from ragkit.text.markers import find_markers
 from tests.growth import grows_linearly
 
 

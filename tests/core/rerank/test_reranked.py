@@ -12,7 +12,6 @@ from typer.testing import CliRunner
 
 from ragkit import KnowledgeBase, Settings
 from ragkit.access.library import Caller, Library
-from ragkit.answer.refuse.cutoff import RERANKED, SIGNALS, Cutoff
 from ragkit.answer.refuse.gate import Gate
 from ragkit.answer.write.extract import ExtractiveGenerator
 from ragkit.answer.write.llm import ChatGenerator
@@ -27,6 +26,7 @@ from ragkit.rerank.cross_encoder import CrossEncoderReranker
 from ragkit.rerank.late import LateReranker
 from ragkit.rerank.refine import CutOff, Rerank
 from ragkit.rerank.server import ServerReranker
+from ragkit.stats.cutoff import RERANKED, SIGNALS, Cutoff
 from ragkit.store.connection.connect import open_pool
 from ragkit.store.open import open_database
 from ragkit.store.people.calibration import Calibrations, CurrentCutoff

@@ -5,8 +5,8 @@ from dataclasses import replace
 
 import pytest
 
-from ragkit.answer.refuse.cutoff import Cutoff
 from ragkit.errors import NotFoundError
+from ragkit.stats.cutoff import Cutoff
 from ragkit.store.connection.connect import connect, open_pool
 from ragkit.store.connection.migrate import migrate
 from ragkit.store.people.calibration import Calibration, Calibrations, CurrentCutoff, space_of

@@ -14,9 +14,9 @@ from psycopg import Connection, sql
 from psycopg.conninfo import conninfo_to_dict
 
 from ragkit.access import keys, logins
-from ragkit.answer.refuse.cutoff import Cutoff
 from ragkit.contracts import Store
 from ragkit.errors import DatabaseError, NotFoundError
+from ragkit.stats.cutoff import Cutoff
 from ragkit.store.admin import backup
 from ragkit.store.connection import roles
 from ragkit.store.connection.connect import connect

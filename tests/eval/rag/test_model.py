@@ -3,8 +3,8 @@
 from pydantic import SecretStr
 
 from ragkit import KnowledgeBase, Settings
-from ragkit.answer.refuse.cutoff import Cutoff
 from ragkit.answer.write.llm import ChatGenerator
+from ragkit.stats.cutoff import Cutoff
 from ragkit.store.people.calibration import Calibration, Calibrations, space_of
 from ragkit.testing import FakeEmbedder, FakeLanguageModel, FakeStore, fill, new_document
 from ragkit_eval.rag import model_of
