@@ -275,6 +275,8 @@ class Spell:
     def _at_place(self, file: QueuedFile) -> Iterator[Item]:
         """Find a file at its place; what is there now is taken, whatever it was when queued."""
         assert file.place is not None
+        # A file that changed and was queued again is claimed anew, perhaps while it is embedded.
+        self._handed_on.discard(file.job.id)
         try:
             place = self._place(file.place)
             listing = place.listing(file.path)
