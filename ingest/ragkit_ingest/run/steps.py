@@ -86,7 +86,7 @@ class Steps:
     """What makes a document of a parsed file: options, model, fingerprint.
 
     `analyser` names what makes terms of the documents. `earlier` are fingerprints whose documents
-    need not be made anew; `new` says that what the collection's model is loaded by is not noted
+    need not be made anew; `is_new` says that what the collection's model is loaded by is not noted
     with it yet.
     """
 

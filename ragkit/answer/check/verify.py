@@ -64,8 +64,8 @@ def verify(
     number or name of the draft's text must occur in the passage of a verified citation that its
     own sentence makes; all others, and markers that name no source, are returned in the order
     of the text, exactly as written, each once. A sentence that is entirely a verified quotation is
-    "quoted"; `ragkit.answer.check.claim_signals` judges the others, with the cosines of `embedder`
-    where its weights are known. `entails` gives the probability that a premise entails a sentence,
+    "quoted"; `choose_verdict` judges the others, by the signals of
+    `ragkit.answer.check.claim_signals`, with the cosines of `embedder` where its weights are known. `entails` gives the probability that a premise entails a sentence,
     for each such pair. Of a text in JSON only the citations are checked.
     """
     if draft.refused:

@@ -1,4 +1,6 @@
-"""Reciprocal rank fusion: ranks in, scores out."""
+"""Reciprocal rank fusion of the rankings of several wordings; both legs of one are fused by
+`ragkit.retrieve.fusion.calibrated`.
+"""
 
 from __future__ import annotations
 
