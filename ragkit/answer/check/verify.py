@@ -65,8 +65,9 @@ def verify(
     own sentence makes; all others, and markers that name no source, are returned in the order
     of the text, exactly as written, each once. A sentence that is entirely a verified quotation is
     "quoted"; `choose_verdict` judges the others, by the signals of
-    `ragkit.answer.check.claim_signals`, with the cosines of `embedder` where its weights are known. `entails` gives the probability that a premise entails a sentence,
-    for each such pair. Of a text in JSON only the citations are checked.
+    `ragkit.answer.check.claim_signals`, with the cosines of `embedder` where its weights are known.
+    `entails` gives the probability that a premise entails a sentence, for each such pair. Of a text
+    in JSON only the citations are checked.
     """
     if draft.refused:
         return Verified()
