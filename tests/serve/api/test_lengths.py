@@ -34,9 +34,8 @@ def test_texts_too_long_together_are_refused_before_any_work(
 
 
 def test_as_many_texts_as_are_taken_of_an_ordinary_length_are_reranked(serve: Serve) -> None:
-    """The most texts, each of about the length of a chunk."""
-    documents = [f"Text {n}. " + "Leave is 28 days. " * 20 for n in range(256)]
-    assert max(map(len, documents)) < 2000
+    """The most texts, each of a few sentences."""
+    documents = [f"Text {n}. " + "Leave is 28 days. " * 4 for n in range(256)]
     with serve() as live:
         answer = httpx.post(
             f"{live.base}/rerank",
