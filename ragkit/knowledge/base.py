@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from ragkit.answer.check.finish import check_draft
 from ragkit.answer.meaning import Meaning
-from ragkit.answer.refuse.gate import Gate
-from ragkit.answer.refuse.search_moment import SearchMoment
+from ragkit.answer.refuse.gate import Gate, SearchMoment
 from ragkit.answer.write.drafting import Adaptable, draft_answer, writes_data
 from ragkit.answer.write.extract import ExtractiveGenerator
 from ragkit.answer.write.greeting import greet, is_greeting

@@ -11,6 +11,7 @@ from ragkit.answer.refuse import refusal
 from ragkit.answer.refuse.cutoff import ASKED_FROM, signals
 from ragkit.errors import QueryError
 from ragkit.question.reading import read_question
+from ragkit.retrieve.words.weights import read_weights
 from ragkit.stats.cutoff import Cutoff
 from ragkit.types import Hit, Mode
 
@@ -113,6 +114,39 @@ class Gate:
                 " calibrate`, or use 0"
             )
         return replace(cutoff, threshold=self._threshold)
+
+
+class SearchMoment:
+    """The weights of the words of some questions, and the cut-off of a mode.
+
+    `read` takes them from the search's own view, so that gate and generator need none and judge
+    the hits by the collection that they were found in.
+    """
+
+    def __init__(
+        self, collection: str, questions: Collection[str], mode: Mode, cutoffs: Cutoffs
+    ) -> None:
+        self._collection = collection
+        self._contents = [read_question(question).content for question in questions]
+        self._mode: Mode = mode
+        self._cutoffs = cutoffs
+        self._weights: dict[frozenset[str], Mapping[str, float]] = {}
+        self._cutoff: Cutoff | None = None
+
+    def read(self, reader: Reader) -> None:
+        """Read both. The last view counts, where a search takes several."""
+        for content in self._contents:
+            self._weights[frozenset(content)] = read_weights(reader, self._collection, content)
+        self._cutoff = self._cutoffs(self._mode, reader)
+
+    def weigh(self, terms: Collection[str]) -> Mapping[str, float]:
+        """Return the weights of one question's words."""
+        return self._weights[frozenset(terms)]
+
+    def cutoff(self, mode: Mode, reader: Reader | None = None) -> Cutoff | None:
+        """Return the cut-off of the mode that was searched by."""
+        assert mode == self._mode, "a search has one mode"
+        return self._cutoff
 
 
 def _no_cutoff(mode: Mode, reader: Reader | None = None) -> None:

@@ -12,6 +12,7 @@ from ragkit.retrieve.words.constrained import ConstrainedSearch
 from ragkit.retrieve.words.demands import DemandFilter, make_checks
 from ragkit.retrieve.words.function_words import with_codes_twice, without_function_words
 from ragkit.retrieve.words.top_k import find_best
+from ragkit.text.analyse import CJK_CHARACTER
 from ragkit.text.analysers import analyser
 
 if TYPE_CHECKING:
@@ -74,7 +75,7 @@ def search_words(
 
     demand_checks = make_checks(marked.demands, by, with_character)
     terms = with_codes_twice(by(text)) if beside_a_model else by(text)
-    is_single = by.pairs and single_character.is_character(terms)
+    is_single = by.pairs and len(terms) == 1 and bool(CJK_CHARACTER.fullmatch(terms[0]))
     needed = [*(with_character(terms[0]) if is_single else terms)]
     needed += [term for check in demand_checks for term in check.terms]
     postings = reader.postings(collection, list(dict.fromkeys(needed)))

@@ -7,7 +7,6 @@ most the number of runs that the character begins or ends.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 from ragkit.text.postings import Posting, Postings, Term
@@ -47,10 +46,3 @@ def _join_pairs(postings: Postings, number: int, character: str) -> Posting | No
     # The highest frequency in the shortest chunk: an upper bound for every chunk.
     peaks = np.array([[counts.max()], [lengths[places].min()]], np.float64)
     return Posting(places.astype(np.int32), counts[places], peaks)
-
-
-def is_character(terms: Sequence[str]) -> bool:
-    """Tell whether a query is one CJK character."""
-    from ragkit.text.analyse import CJK_CHARACTER
-
-    return len(terms) == 1 and len(terms[0]) == 1 and CJK_CHARACTER.match(terms[0]) is not None
