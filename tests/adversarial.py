@@ -162,7 +162,7 @@ def _is_in(character: str, members: Sequence[tuple[Any, Any]]) -> bool:
     return False
 
 
-def slow_text(work: Callable[[str], object], units: Sequence[str], most: int = 8_192) -> str:
+def slow_text(work: Callable[[str], object], units: Sequence[str], most: int = 4_096) -> str:
     """Return a text of repeated units that work takes more than linear time for, "" for none."""
     for unit in units:
         attack = Attack("", unit, " x")

@@ -17,4 +17,4 @@ def test_time_grows_with_the_text_and_no_faster(markdown: bool) -> None:
         to_html(text, claims=claims, unverified=pieces, cited={1}, markdown=markdown, words=EN)
         plain(text)
 
-    assert slow_text(shown, UNITS, most=4_096) == ""
+    assert slow_text(shown, UNITS, most=2_048) == ""
