@@ -17,7 +17,7 @@ from tests.adversarial import Attack, attacks
 from tests.growth import first_slow
 from tests.patterns import Inventory, Pattern, inventory
 
-SIZE: Final = 16_384
+SIZE: Final = 8_192
 # The most characters that the code gives to a pattern, where that is fewer: a slice or a check
 # stands before each of these.
 MOST: Final[Mapping[str, int]] = {
