@@ -122,8 +122,8 @@ class PostgresReader:
         return neighbours.excerpts(self.session, places)
 
     def fields(self, collection: str) -> Fields:
-        restriction = self._restriction(collection, None)
-        return fields(self.session, self._collection(collection), restriction)
+        among = self._restriction(collection, None)
+        return fields(self.session, self._collection(collection), among)
 
     def _collection(self, name: str) -> int:
         return self.look_up(name).id

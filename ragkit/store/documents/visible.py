@@ -38,10 +38,6 @@ COUNTS: Final = """
 _VISIBLE_CHUNKS: Final = """
     SELECT id FROM visible_chunk WHERE tenant = %(tenant)s AND id = ANY(%(chunks)s)
 """
-_LIMITED: Final = """
-    SELECT EXISTS (SELECT 1 FROM document WHERE tenant = %(tenant)s
-        AND collection_id = %(collection)s AND readers IS NOT NULL)
-"""
 # An array, not a join, which the planner makes of every chunk where few are hidden.
 _HIDDEN_CHUNKS: Final = """
     SELECT string_agg(int8send(id), ''::bytea), coalesce(sum(terms), 0)::bigint
@@ -60,11 +56,6 @@ def visible_chunks(session: Session, chunks: Sequence[int]) -> list[int]:
     rows = session.execute(_VISIBLE_CHUNKS, {"chunks": list(chunks)})
     visible = {int(row[0]) for row in rows}
     return [chunk for chunk in chunks if chunk in visible]
-
-
-def is_limited(session: Session, collection: int) -> bool:
-    """Tell whether any document of a collection is for some readers only."""
-    return bool(session.value(_LIMITED, {"collection": collection}))
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,7 +33,7 @@ _BY_SPACE: Final = (
 )
 _LOCATE: Final = """
     SELECT s.id, s.dimension, l.type, l.metric, l.index, l.effort, l.indexed, l.written, l.rows,
-        n.rows, c.space_id IS NOT DISTINCT FROM s.id
+        n.rows
     FROM embedding_space s JOIN vector_layout l ON l.space_id = s.id
     LEFT JOIN collection c ON c.tenant = %(tenant)s AND c.id = %(collection)s
     LEFT JOIN vector_count n
@@ -51,7 +51,7 @@ _LOOK_UP: Final = """
             WHERE k.tenant = %(tenant)s AND k.collection_id = c.id),
         s.model, s.revision, s.dimension, s.query_prefix, s.passage_prefix,
         s.id, s.dimension, l.type, l.metric, l.index, l.effort, l.indexed, l.written, l.rows,
-        n.rows, true,
+        n.rows,
         CASE current_setting('hnsw.iterative_scan', true) WHEN 'relaxed_order'
             THEN current_setting('hnsw.ef_search', true)::integer END
     FROM visible_collection c
@@ -87,14 +87,13 @@ _CREATE_INDEX: Final = SQL("CREATE INDEX IF NOT EXISTS {} ON {} (tenant, collect
 class Place:
     """The table of a collection's vectors in a space, and how many of its rows they are.
 
-    `rows` is the last count, None without one; `active` tells whether the collection is searched
-    in that space. `ef_search` is the connection's own, where it is set up for walking; else None.
+    `rows` is the last count, None without one. `ef_search` is the connection's own, where it is set
+    up for walking; else None.
     """
 
     table: Table
     model: str
     rows: int | None
-    active: bool
     ef_search: int | None = None
 
     @property

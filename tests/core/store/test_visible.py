@@ -37,7 +37,6 @@ SENDER = "an upload's: it is decided for the file's sender, not for the session"
 ALLOWED: Final = {
     "documents.visible COUNTS": COUNTED,
     "documents.visible _HIDDEN_CHUNKS": RULE,
-    "documents.visible _LIMITED": RULE,
     "as_of _HIDDEN": OF_VISIBLE,
     "as_of _MATCHING": OF_VISIBLE,
     "as_of _MISSING": OF_VISIBLE,
