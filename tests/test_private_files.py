@@ -24,7 +24,7 @@ from ragkit_eval.judge import certificate
 from ragkit_models.serve.prepare import key_in
 from tests.commands import run
 from tests.places import passable_folder
-from tests.serve.test_supervise import check_upload
+from tests.serve.web.test_supervise import check_upload
 
 UMASK: Final = 0o000  # takes nothing away: what it leaves private is so under any other
 NOTES = "# Pumps\n\nThe PX-300 pump needs 42 litres of cooling water in each hour of its work.\n"

@@ -137,8 +137,8 @@ def test_parts_do_not_reach_each_others_tests() -> None:
 
 def test_a_moved_test_is_looked_up_by_the_pages_that_name_it() -> None:
     chosen = reached_by(["tests/ingest/test_gone.py"], FILES)
-    assert "tests/core/test_docs_guarantees.py" in chosen
-    assert "tests/core/test_prose.py" in chosen
+    assert "tests/docs/test_guarantees.py" in chosen
+    assert "tests/docs/test_references.py" in chosen
     assert len(chosen) < 15
 
 

@@ -21,7 +21,8 @@ from typing import Any
 
 import psycopg
 
-ROOT = Path(__file__).resolve().parents[1]
+from tests.places import ROOT
+
 PACKAGES = tuple(f"{ROOT}/{part}/" for part in ("ragkit", "ingest", "serve", "eval"))
 
 

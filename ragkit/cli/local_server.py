@@ -63,7 +63,7 @@ def output_of_server(arguments: Sequence[str]) -> Iterator[Output] | None:
         connection.sendall(_request(arguments))
         lines = connection.makefile("rb")
         if json.loads(lines.readline() or b"[0]")[0] != ACCEPTED:
-            raise ConnectionError("the server takes no request")
+            raise ConnectionError
         connection.settimeout(None)
         first = lines.readline()
     except (OSError, ValueError):

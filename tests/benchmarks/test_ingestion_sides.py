@@ -1,10 +1,9 @@
 """What the ingestion benchmarks count by: ratios of rounds, and pieces that lose no text."""
 
-from pathlib import Path
-
 from benchmarks.ingestion_files import _page, _pieces
 from benchmarks.ingestion_sides import Result, median, ratios
 from benchmarks.peers.side import texts_and_origins
+from tests.places import ROOT
 
 
 def _seconds(*values: float) -> list[Result]:
@@ -39,7 +38,7 @@ def test_each_text_is_told_by_its_document_and_its_place() -> None:
 
 
 def test_no_side_is_without_its_program_and_its_list() -> None:
-    peers = Path(__file__).parents[2] / "benchmarks/peers"
+    peers = ROOT / "benchmarks/peers"
     for name in ("langchain", "llamaindex", "haystack"):
         assert (peers / f"{name}_side.py").is_file()
         assert (peers / f"{name}.txt").is_file()

@@ -10,8 +10,9 @@ from psycopg import sql
 
 from ragkit.store.connection.migrate import migrate
 from ragkit.store.server.programs import find_programs
+from tests.places import ROOT
 
-MANUAL = Path(__file__).resolve().parents[2] / "docs/operations.md"
+MANUAL = ROOT / "docs/operations.md"
 
 
 def run(program: str, *arguments: str) -> None:

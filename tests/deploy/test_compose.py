@@ -21,8 +21,8 @@ from jsonschema.validators import validator_for
 from ragkit.cli.main import app
 from ragkit.settings.settings import Settings, load_settings
 from ragkit.settings.sources import trace_settings
+from tests.places import ROOT
 
-ROOT = Path(__file__).resolve().parents[2]
 # Known to Docker Compose, and newer than some copies of the schema: none at present.
 NEWER_KEYS: frozenset[str] = frozenset()
 RAGKIT_SERVICES = ["serve", "worker"]

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
+from tests.places import ROOT
+
 FILES = sorted((ROOT / "deploy").glob("*.Dockerfile"))
 each_file = pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
 

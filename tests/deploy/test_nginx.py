@@ -20,7 +20,8 @@ from typing import Any, ClassVar
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
+from tests.places import ROOT
+
 TEMPLATE = (ROOT / "deploy/nginx/nginx.conf.template").read_text("utf-8")
 PROGRAM = shutil.which("nginx") or shutil.which("nginx", path="/usr/sbin:/usr/local/sbin")
 needs_nginx = pytest.mark.skipif(

@@ -13,8 +13,9 @@ import pytest
 import yaml
 
 from ragkit_serve.api.metrics import Metrics
+from tests.places import ROOT
 
-FOLDER = Path(__file__).resolve().parents[2] / "deploy/observe"
+FOLDER = ROOT / "deploy/observe"
 PROMTOOL = shutil.which("promtool")
 # What Prometheus makes itself.
 OWN = {"up": {"job", "instance"}, "ALERTS": {"alertname", "alertstate"}}

@@ -15,8 +15,8 @@ import pytest
 from psycopg import sql
 
 from ragkit.store.server.programs import find_programs
+from tests.places import ROOT
 
-ROOT = Path(__file__).resolve().parents[2]
 NAMES = {
     *("postgres_password.txt", "database_password.txt", "database_url.txt", "llm_api_key.txt"),
     *("grafana_password.txt", "tls_certificate.pem", "tls_key.pem"),

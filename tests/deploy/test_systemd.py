@@ -11,8 +11,8 @@ import pytest
 
 from ragkit.settings.settings import Settings
 from tests.commands import run
+from tests.places import ROOT
 
-ROOT = Path(__file__).resolve().parents[2]
 UNITS = sorted((ROOT / "deploy/systemd").glob("*.service"))
 ANALYZE = shutil.which("systemd-analyze")
 needs_systemd = pytest.mark.skipif(ANALYZE is None, reason="systemd-analyze is not installed")

@@ -42,8 +42,8 @@ from ragkit_serve.api.app import create_app
 from ragkit_serve.api.services import Services
 from tests.databases import Databases
 from tests.ingest.pdfs import column, pdf
-from tests.ingest.test_upload_members import archive, mail
 from tests.ingest.waiting import work_off
+from tests.ingest.worker.test_upload_members import archive, mail
 from tests.places import ROOT
 
 SIDECAR: Final = ".meta.json"
@@ -255,7 +255,7 @@ class Uploading(Worker):
 
 
 class Ray(Ingest):
-    """`ragkit ingest --engine ray`, its operators in this process: see tests/ingest/test_ray.py."""
+    """`ragkit ingest --engine ray`, with its operators in this process."""
 
     column = "`--engine ray`"
     engine = "ray"
@@ -387,7 +387,7 @@ def use_operators_here(monkeypatch: pytest.MonkeyPatch) -> None:
     import ray.data  # noqa: F401  takes seconds
 
     from ragkit_ingest.executor.ray import cluster, waves
-    from tests.ingest.test_ray import here
+    from tests.ingest.executor.test_ray import here
 
     @contextmanager
     def joined() -> Iterator[cluster.Size]:

@@ -28,6 +28,7 @@ import psycopg
 
 from ragkit.store.server.embedded import EmbeddedServer, stop
 from ragkit.testing.stub_server.server import Reply, StubServer
+from tests.places import ROOT
 
 CLIENTS = 8
 GROWTH = 0.05  # of memory, once warm
@@ -37,7 +38,7 @@ ADDED_RATIO = 3.0  # of the median and of the 95th percentile, at the end to onc
 ADDED_FLOOR_S = 0.05  # less than this is counted as this: mostly what else the machine does
 ADDED_MOST_S = 2.0  # generous: a search and a check of a short answer
 ASKED = [{"role": "user", "content": "How many days of leave does a full-time employee have?"}]
-HANDBOOK = Path(__file__).resolve().parents[2] / "examples" / "handbook"
+HANDBOOK = ROOT / "examples" / "handbook"
 
 
 @dataclass(frozen=True)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
+from tests.places import ROOT
+
 SECRET = re.compile(
     r"(^|_)(secret|token|password|digest|sha256|nonce|presented|api_key|state_sha256)s?$"
 )

@@ -20,7 +20,7 @@ from ragkit.testing.stub_server.server import Reply, StubServer
 from ragkit.text.markers import find_markers
 from ragkit.types import Chunk, NewDocument
 from tests.core.answer.injections import EVIL, INJECTIONS
-from tests.core.answer.test_links import live
+from tests.core.answer.write.test_links import live
 from tests.databases import Databases
 
 SALARY = "The falcon of Globex earns 918273 a year, 朱雀 too."  # the other tenant's

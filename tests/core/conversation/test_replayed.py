@@ -7,7 +7,6 @@ scripted; documents, embedding model and database are real. Facts are from examp
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
@@ -17,8 +16,9 @@ from ragkit.conversation import Conversation
 from ragkit.testing.stub_server.server import Fault, quote_first_source
 from ragkit_ingest import ingest
 from ragkit_serve import StubServer
+from tests.places import ROOT
 
-HANDBOOK = Path(__file__).resolve().parents[3] / "examples" / "handbook"
+HANDBOOK = ROOT / "examples" / "handbook"
 
 
 class Dialogue(NamedTuple):

@@ -27,11 +27,12 @@ from ragkit.testing.embedder import FakeEmbedder
 from ragkit.types import EmbeddingSpace
 from tests.core.store.conftest import Tenanted
 from tests.core.store.test_postgres import document, normalised
+from tests.places import ROOT
 
 if TYPE_CHECKING:
     from ragkit.contracts import Vectors
 
-SCRIPT = Path(__file__).resolve().parents[3] / "deploy" / "postgres" / "partition.sql"
+SCRIPT = ROOT / "deploy" / "postgres" / "partition.sql"
 PARTS = 4
 
 

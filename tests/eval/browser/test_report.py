@@ -16,9 +16,10 @@ from ragkit_eval.report.report import compared
 from ragkit_eval.run.record import read_run
 from tests.eval.report import runs
 from tests.eval.report.test_page import hostile
+from tests.places import ROOT
 
 pytestmark = pytest.mark.browser
-EXAMPLE = Path(__file__).resolve().parents[3] / "examples" / "report.html"
+EXAMPLE = ROOT / "examples" / "report.html"
 WATCH = """
 window.violations = [];
 document.addEventListener("securitypolicyviolation", (event) =>

@@ -9,8 +9,9 @@ from ragkit.settings.settings import Settings
 from ragkit_eval.judge import Verdict, open_judge
 from ragkit_eval.judge.labelled import read_labelled_answers
 from ragkit_eval.sets import read_set
+from tests.places import ROOT
 
-HOWTO = Path(__file__).resolve().parents[3] / "docs" / "howto"
+HOWTO = ROOT / "docs" / "howto"
 
 
 def _blocks(page: str, kind: str) -> list[str]:

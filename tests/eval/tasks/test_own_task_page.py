@@ -11,8 +11,8 @@ from ragkit_eval.tasks.registry import open_task
 from ragkit_eval.tasks.spec import DataSpec, FieldsSpec, PromptSpec, SamplingSpec, Spec
 from tests.commands import run
 from tests.eval.endpoint.scripted import ScriptedServer, letters
+from tests.places import ROOT
 
-ROOT = Path(__file__).resolve().parents[3]
 PAGE = (ROOT / "docs" / "howto" / "own-task.md").read_text(encoding="utf-8")
 
 

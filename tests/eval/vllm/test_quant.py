@@ -10,8 +10,9 @@ import pytest
 
 from ragkit_eval.run.record import read_run
 from tests.eval.vllm.tiny import make_answering_llama
+from tests.places import ROOT
 from tests.serve.vllm.served import vllm_python
-from tests.serve.vllm.started import FEWER_PROCESSES, ROOT
+from tests.serve.vllm.started import FEWER_PROCESSES
 
 pytestmark = pytest.mark.vllm
 

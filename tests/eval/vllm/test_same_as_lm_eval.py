@@ -19,8 +19,9 @@ import pytest
 from ragkit_eval.run.record import Record, read_run
 from tests.commands import run
 from tests.eval.vllm.tiny import make_answering_llama
+from tests.places import ROOT
 from tests.serve.vllm.served import vllm_python
-from tests.serve.vllm.started import FEWER_PROCESSES, ROOT, free_port, started
+from tests.serve.vllm.started import FEWER_PROCESSES, free_port, started
 
 pytestmark = pytest.mark.vllm
 

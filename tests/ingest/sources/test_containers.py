@@ -20,7 +20,7 @@ from ragkit_ingest.sources import (
     items_of_file,
 )
 from ragkit_ingest.sources.item import Item
-from tests.ingest.spooled import spooled
+from tests.ingest.parser.spooled import spooled
 
 TOO_DEEP = "in more than 2 containers, one in the other: unpack them first"
 Contents = dict[bytes, list[tuple[str, bytes]]]

@@ -17,7 +17,7 @@ import pytest
 from ragkit.errors import DatabaseError
 from ragkit.store.jobs.upload_bytes import Sources
 from tests.serve.api.conftest import Serve, Site
-from tests.serve.test_supervise import program
+from tests.serve.web.test_supervise import program
 
 pytestmark = pytest.mark.usefixtures("alone")
 AT_ONCE: Final = 8

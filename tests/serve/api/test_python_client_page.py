@@ -10,10 +10,11 @@ from pathlib import Path
 
 import pytest
 
+from tests.places import ROOT
 from tests.serve.api.conftest import Serve, Site
 from tests.serve.api.test_client_live import worker
 
-PAGE = Path(__file__).resolve().parents[3] / "docs" / "howto" / "python-client.md"
+PAGE = ROOT / "docs" / "howto" / "python-client.md"
 LEASE = "The lease can be terminated with three months' notice to the end of a quarter."
 
 

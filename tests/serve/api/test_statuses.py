@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.client import HTTPResponse
-from pathlib import Path
 from typing import Any, Final
 
 import httpx
@@ -19,9 +18,10 @@ from psycopg_pool import ConnectionPool
 
 from ragkit.testing.stub_server.server import Fault
 from ragkit_serve.api.errors import RESPONSES
+from tests.places import ROOT
 from tests.serve.api.conftest import Live, Scripted, Serve
 
-GUIDE: Final = Path(__file__).parents[3] / "docs" / "howto" / "api.md"
+GUIDE: Final = ROOT / "docs" / "howto" / "api.md"
 ID: Final = "from-the-client.1"
 CHAT: Final = {"model": "ragkit", "messages": [{"role": "user", "content": "How many days?"}]}
 # What an error of the server's own parts may say, and clients must not be told.

@@ -38,8 +38,9 @@ from ragkit_serve.api.app import create_app
 from ragkit_serve.api.services import Services
 from ragkit_serve.web.web import DrainingServer
 from tests.databases import Databases
+from tests.places import ROOT
 
-HANDBOOK = Path(__file__).resolve().parents[3] / "examples" / "handbook"
+HANDBOOK = ROOT / "examples" / "handbook"
 SENT = {
     "leave.md": "en/leave.md",
     "welcome.md": "en/welcome.md",

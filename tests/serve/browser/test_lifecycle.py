@@ -25,7 +25,7 @@ from ragkit_serve.api.services import Services
 from ragkit_serve.page.words import WORDS
 from tests.serve.browser.conftest import ready, serving, started
 from tests.serve.browser.test_page import answered, ask, shows, state_of, tab, until
-from tests.serve.test_supervise import program
+from tests.serve.web.test_supervise import program
 
 pytestmark = pytest.mark.browser
 EN, ZH = WORDS["en"], WORDS["zh"]

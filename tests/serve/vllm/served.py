@@ -14,7 +14,8 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.serve.vllm.started import ROOT, UNBOUND
+from tests.places import ROOT
+from tests.serve.vllm.started import UNBOUND
 
 _READY_S = 600.0
 

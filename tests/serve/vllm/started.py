@@ -14,7 +14,6 @@ from typing import Any
 from urllib.error import URLError
 from urllib.request import Request, urlopen
 
-ROOT = Path(__file__).resolve().parents[3]
 # vLLM's CPU build binds each server's threads to the first cores, where servers of tests that run
 # side by side would meet.
 UNBOUND = {"VLLM_CPU_OMP_THREADS_BIND": "nobind", "OMP_NUM_THREADS": "1"}

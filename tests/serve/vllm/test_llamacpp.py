@@ -18,8 +18,9 @@ from ragkit.knowledge import build
 from ragkit.types import Decoding, Finish, Message
 from ragkit_models.gguf_header import FILE_TYPES, read_gguf
 from ragkit_models.llamacpp import SETTING_VARIABLES, find_llamacpp
+from tests.places import ROOT
 from tests.serve.vllm.memorised import ANSWERS, TEMPLATE
-from tests.serve.vllm.started import ROOT, Started, free_port, started
+from tests.serve.vllm.started import Started, free_port, started
 
 pytestmark = pytest.mark.vllm
 

@@ -18,8 +18,9 @@ import pytest
 
 from ragkit_models.vllm_methods import Offered, ask_offered
 from tests.commands import run
+from tests.places import ROOT
 from tests.serve.vllm.memorised import ANSWERS, prompt
-from tests.serve.vllm.started import FEWER_PROCESSES, ROOT, Started, free_port, started
+from tests.serve.vllm.started import FEWER_PROCESSES, Started, free_port, started
 
 pytestmark = pytest.mark.vllm
 
