@@ -10,6 +10,7 @@ import hashlib
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
+from importlib import import_module
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Self
 from uuid import uuid4
@@ -24,16 +25,19 @@ from pydantic import ConfigDict
 from ragkit.errors import ModelError, UsageError
 from ragkit.filters.tree import parse
 from ragkit.knowledge.base import KnowledgeBase
+from ragkit.settings.ingest_options import options_of
 from ragkit.types import Chunk, EmbeddingSpace, Hit, Mode, NewDocument, Span
 
 if TYPE_CHECKING:
     from langchain_core.callbacks import CallbackManagerForRetrieverRun
 
     from ragkit.contracts import Embedder, Vectors
+    from ragkit.settings.ingest_options import IngestOptions
     from ragkit.settings.settings import Settings
     from ragkit.store.open import Database
 
 BATCH = 1000  # documents of one transaction or statement; what a filter may list
+MASKING = "ragkit_ingest.clean.text_of_program"  # the core imports no part: see `knowledge.add`
 WHOLE = "langchain"  # the metadata as JSON, where not all of it is text
 
 
@@ -89,8 +93,9 @@ class RagkitEmbeddings(Embeddings):
 class RagkitVectorStore(VectorStore):
     """Keep LangChain's documents in a collection of ragkit, each one searchable whole.
 
-    A document's id is its URI in the collection: adding one with an id that is there replaces it.
-    With `RagkitEmbeddings`, what LangChain keeps here is also what `ragkit ask` answers from.
+    A document's id is its URI in the collection: adding one with an id that is there replaces it,
+    and costs one hash where nothing has changed. With `RagkitEmbeddings`, what LangChain keeps here
+    is also what `ragkit ask` answers from. What the collection or the `settings` mask is masked.
     """
 
     def __init__(
@@ -101,7 +106,11 @@ class RagkitVectorStore(VectorStore):
         tenant: str = "default",
         collection: str = "langchain",
         mode: Mode = "dense",
+        settings: Settings | None = None,
     ) -> None:
+        from ragkit.settings.settings import load_settings
+
+        self._settings = settings or load_settings()
         self._given = embedding
         self._store = database.store(tenant)
         self._embedder = ragkit_embedder(embedding)
@@ -128,13 +137,13 @@ class RagkitVectorStore(VectorStore):
 
         When that fails, nothing stays open, and no collection that was made for it stays empty.
         """
-        settings: Settings | None = kwargs.pop("settings", None)
         with ExitStack() as undo:
             if "database" not in kwargs:
                 from ragkit.settings.settings import load_settings
                 from ragkit.store.open import open_database
 
-                kwargs["database"] = open_database(settings or load_settings())
+                kwargs["settings"] = kwargs.get("settings") or load_settings()
+                kwargs["database"] = open_database(kwargs["settings"])
                 undo.callback(kwargs["database"].close)
             store = cls(embedding, **kwargs)
             undo.callback(store._forget_empty)
@@ -266,12 +275,26 @@ class RagkitVectorStore(VectorStore):
             if not text.strip():
                 raise UsageError(f"The document {name!r} has no text: leave it out.")
         self._embedder.load()
-        vectors = self._embedder.embed_passages([text for _, text, _ in batch])
-        batch_documents = [_new_document(name, text, metadata) for name, text, metadata in batch]
-        rows = [vectors[n : n + 1] for n in range(len(batch))]
+        documents = self._changed(batch)
+        vectors = self._embedder.embed_passages([document.text for document in documents])
+        rows = [vectors[n : n + 1] for n in range(len(documents))]
         self._store.put_documents(
-            self._collection, list(zip(batch_documents, rows, strict=True)), self._embedder.space
+            self._collection, list(zip(documents, rows, strict=True)), self._embedder.space
         )
+
+    def _changed(self, batch: Sequence[tuple[str, str, Mapping[str, Any]]]) -> list[NewDocument]:
+        """Return the documents that are not stored already, masked as the collection has it."""
+        store, collection = self._store, self._collection
+        options = options_of(self._settings, store.ingest_options(collection))
+        documents = [_new_document(*given, options) for given in batch]
+        if store.active_space(collection) != self._embedder.space:
+            return documents
+        stored = store.known(collection, [document.uri for document in documents])
+        return [
+            document
+            for document in documents
+            if stored.get(document.uri) != (document.content_hash, document.fingerprint)
+        ]
 
 
 def ragkit_embedder(embedding: Embeddings) -> Embedder:
@@ -346,25 +369,34 @@ def _unit(rows: Sequence[Sequence[float] | Vectors]) -> Vectors:
     return unit
 
 
-def _new_document(name: str, text: str, metadata: Mapping[str, Any]) -> NewDocument:
+def _new_document(
+    name: str, text: str, metadata: Mapping[str, Any], options: IngestOptions
+) -> NewDocument:
     try:
-        texts = {
-            key: value if isinstance(value, str) else json.dumps(value)
-            for key, value in metadata.items()
-        }
-        if texts != metadata:
-            texts[WHOLE] = json.dumps(metadata)
+        given = json.dumps([text, _texts(metadata)], sort_keys=True)
     except (TypeError, ValueError) as error:
         raise UsageError(f"The metadata of {name!r} are no JSON: {error}.") from error
-    content = json.dumps([text, texts], sort_keys=True)
+    if options.mask:
+        text, metadata = import_module(MASKING).masked_text(text, metadata, options)
     return NewDocument(
         uri=name,
-        content_hash=hashlib.sha256(content.encode()).hexdigest(),
-        fingerprint="langchain",
+        content_hash=hashlib.sha256(given.encode()).hexdigest(),
+        fingerprint=f"langchain masks {options.mask}" if options.mask else "langchain",
         text=text,
         chunks=(Chunk(0, 0, len(text), len(text.split())),),
-        metadata=texts,
+        metadata=_texts(metadata),
     )
+
+
+def _texts(metadata: Mapping[str, Any]) -> dict[str, str]:
+    """Return metadata as texts; where not all of it is text, also as it was given."""
+    texts = {
+        key: value if isinstance(value, str) else json.dumps(value)
+        for key, value in metadata.items()
+    }
+    if texts != metadata:
+        texts[WHOLE] = json.dumps(metadata)
+    return texts
 
 
 def _document(hit: Hit) -> Document:

@@ -334,7 +334,9 @@ MESSAGES: Final[Mapping[str, str]] = {
         "文档集 {name} 使用向量模型 {model}，而 RAGKIT_EMBED_MODEL 是 {other}："
         "请取消该变量，或用 `{command}` 为文档集更换模型"
     ),
-    "the running ragkit server ended meanwhile: ask again": "运行中的 ragkit 服务器中途停止了：请重新提问",
+    "the running ragkit server ended meanwhile: ask again": (
+        "运行中的 ragkit 服务器中途停止了：请重新提问"
+    ),
     # What Typer says of a value.
     "{value} is not in the range {range}.": "{value} 不在范围 {range} 内。",
     "{value} is not a valid integer.": "{value} 不是整数。",

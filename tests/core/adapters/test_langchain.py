@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pytest
@@ -167,6 +167,34 @@ def test_what_cannot_be_kept_is_refused_and_nothing_of_it_stays(store: RagkitVec
     with pytest.raises(UsageError, match="'a' are no JSON"):
         store.add_texts(["wing"], [{"when": object()}], ids=["a"])
     assert store.get_by_ids(["a", "b"]) == []
+
+
+def test_what_has_not_changed_is_not_embedded_again(store: RagkitVectorStore) -> None:
+    embedded: list[str] = []
+
+    def embed(texts: Sequence[str]) -> Any:
+        embedded.extend(texts)
+        return FakeEmbedder.embed_passages(model, texts)
+
+    model = store._embedder
+    assert isinstance(model, FakeEmbedder)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(model, "embed_passages", embed)
+        store.add_texts(["wing", "tail"], [{"n": 1}, {"n": 1}], ids=["a", "b"])
+        store.add_texts(["wing", "tail", "nose"], [{"n": 1}, {"n": 2}, {}], ids=["a", "b", "c"])
+        assert embedded == ["wing", "tail", "tail", "nose"]
+    assert [document.metadata for document in store.get_by_ids(["a", "b"])] == [{"n": 1}, {"n": 2}]
+
+
+def test_private_data_is_masked_in_texts_and_metadata(store: RagkitVectorStore) -> None:
+    text, metadata = "Write to bob@example.com.", {"of": ["ann@example.com", 7], "n": {"x": None}}
+    store.add_texts([text], [metadata], ids=["a"])
+    store._store.set_ingest_options("langchain", {"mask": "email"})
+    store.add_texts([text], [metadata], ids=["a"])  # the same, made anew
+    [kept] = store.get_by_ids(["a"])
+    assert kept.page_content == "Write to [EMAIL]."
+    assert kept.metadata == {"of": ["[EMAIL]", 7], "n": {"x": None}}
+    assert store.similarity_search("bob@example.com", k=1, mode="lexical") == []
 
 
 class Zeros(DeterministicFakeEmbedding):
