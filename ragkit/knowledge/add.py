@@ -49,12 +49,14 @@ class Adding:
         *,
         text: str | None = None,
         title: str = "",
+        sync: bool = False,
     ) -> IngestResult:
         """Take a file or folder in, or a `text` under its `title`; it can be asked about at once.
 
-        What is unchanged costs one hash; a text with the title of another replaces it. The result
-        counts the documents `added`, `updated` and `unchanged`; a file that fails is one of its
-        `failures`. Raises NotFoundError for a path that is not there, ModelError, DatabaseError,
+        What is unchanged costs one hash; a text with the title of another replaces it. With `sync`,
+        documents whose files have vanished from the folder are deleted. The result counts the
+        documents `added`, `updated` and `unchanged`; a file that fails is one of its `failures`.
+        Raises NotFoundError for a path that is not there, ModelError, DatabaseError,
         and UsageError where the knowledge base was not made by `open`, which alone may write.
         """
         if self.owner is None:
@@ -64,6 +66,8 @@ class Adding:
                 'add takes either a path or a text: add("contracts"), or'
                 ' add(text="...", title="Leave policy").'
             )
+        if sync and path is None:
+            raise UsageError("sync is for a folder: a text vanishes from nowhere.")
         if path is not None and title:
             raise UsageError("a title is for a text: a file has its own, or its name.")
         part = import_module(PART)
@@ -72,6 +76,7 @@ class Adding:
             settings=self.owner.settings,
             collection=self.collection,
             embedders=self.owner,
+            sync=sync,
         )
         return result
 

@@ -268,7 +268,7 @@ class Adding(Ingest):
 
     def read_folder(self) -> None:
         with KnowledgeBase.open(self.settings, collection=self.collection) as kb:
-            self.failures += kb.add(self.folder).failures
+            self.failures += kb.add(self.folder, sync=self.sync).failures
 
 
 class LangChain(Way):
@@ -612,7 +612,7 @@ def test_what_is_deleted_while_it_is_embedded_stays_deleted(way: Way) -> None:
     assert way.documents.keys() == {"travel.md"}
 
 
-@kept_by(Ingest, Queue, Ray)
+@kept_by(Ingest, Queue, Ray, Adding)
 def test_sync_deletes_what_has_vanished(way: Ingest) -> None:
     way.take({"leave.md": LEAVE, "travel.md": TRAVEL})
     (way.folder / "leave.md").unlink()

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pydantic import SecretStr
@@ -109,10 +110,11 @@ def test_it_is_added_to_the_knowledge_bases_own_collection(
         ({"text": LEASE, "title": "two\nlines"}, "title of one line"),
         ({"text": "\ud800", "title": "half"}, "half of a surrogate pair"),
         ({"path": "contracts", "title": "Lease"}, "a title is for a text"),
+        ({"text": LEASE, "title": "Lease", "sync": True}, "sync is for a folder"),
     ],
 )
 def test_what_cannot_be_added_is_said(
-    kb: KnowledgeBase, arguments: dict[str, str], said: str
+    kb: KnowledgeBase, arguments: dict[str, Any], said: str
 ) -> None:
     with pytest.raises(UsageError, match=said):
         kb.add(**arguments)
