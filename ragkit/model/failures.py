@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from ragkit.errors import ModelServerBusyError, ModelServerError
 from ragkit.model.server import ModelServer, served
-from ragkit.model.statuses import BUSY, may_pass, status_meaning
+from ragkit.model.statuses import is_busy, may_pass, status_meaning
 
 if TYPE_CHECKING:
     import openai
@@ -139,9 +139,9 @@ async def _status(error: openai.APIStatusError, server: ModelServer, model: str)
         )
         return Failure(server, problem, elsewhere=False)
     wait_s = retry_after_s(error.response.headers.get("retry-after", ""))
-    if status == 429:
+    if meaning == "busy":
         when = f"in {wait_s:.0f} s" if wait_s else "later"
-        problem = f"takes no more requests now (429{words}): try again {when}"
+        problem = f"takes no more requests now ({status}{words}): try again {when}"
     else:
         problem = f"failed ({status}{words}): see its log, or try again later"
     return Failure(server, problem, may_pass(status), wait_s=wait_s, status=status)
@@ -152,7 +152,7 @@ def failed(failures: Sequence[Failure], message: str) -> ModelServerError:
 
     Where a server was busy, it holds the time to wait.
     """
-    busy = [failure for failure in failures if failure.status in BUSY]
+    busy = [failure for failure in failures if is_busy(failure.status)]
     if not busy:
         return ModelServerError(message)
     first = min(busy, key=lambda failure: failure.wait_s)
@@ -161,7 +161,7 @@ def failed(failures: Sequence[Failure], message: str) -> ModelServerError:
 
 def refused(message: str, status: int, headers: Mapping[str, str]) -> ModelServerError:
     """Return the error of an answer of this status; see `failed`."""
-    if status not in BUSY:
+    if not is_busy(status):
         return ModelServerError(message)
     wait_s = retry_after_s(headers.get("retry-after", ""))
     return ModelServerBusyError(message, status=status, retry_after_s=wait_s)

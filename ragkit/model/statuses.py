@@ -6,8 +6,6 @@ from typing import Final, Literal
 
 Meaning = Literal["denied", "no path", "no method", "rejected", "busy", "transient", "other"]
 
-BUSY: Final = frozenset({429, 503})  # the server takes no more now, and may say when it will
-
 # "rejected" is the request's fault, whichever server it is sent to; "busy" and "transient" may
 # pass. Sources: RFC 9110, 15.5 and 15.6; 422 is vLLM's and FastAPI's for an invalid body.
 _MEANINGS: Final[dict[int, Meaning]] = {
@@ -34,6 +32,11 @@ def status_meaning(status: int) -> Meaning:
     ('busy', 'transient', 'other')
     """
     return _MEANINGS.get(status, "transient" if status >= 500 else "other")
+
+
+def is_busy(status: int) -> bool:
+    """Return whether the server takes no more requests now; it may say when it will."""
+    return status_meaning(status) == "busy"
 
 
 def may_pass(status: int) -> bool:

@@ -19,7 +19,7 @@ from urllib.parse import urlsplit
 
 from ragkit.errors import ModelServerError
 from ragkit.model.failures import refused
-from ragkit.model.statuses import BUSY
+from ragkit.model.statuses import is_busy
 from ragkit.settings.secrets import masked
 from ragkit.system.cancellation import check_cancelled
 
@@ -165,7 +165,7 @@ class ServerReranker:
                 if time.monotonic() > until:
                     raise self._error(f"was not done after {self._timeout_s:g} s: see its load")
         status = response.status_code
-        if status in BUSY:
+        if is_busy(status):
             raise refused(self._refusal(status, bytes(read)), status, response.headers)
         if status != 200:
             raise _RefusedError(self._refusal(status, bytes(read)), status)

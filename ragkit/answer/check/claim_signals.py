@@ -1,4 +1,4 @@
-"""The verdict on a sentence of prose: signals, and the probability that it is true.
+"""Whether a sentence of prose is true to its sources: signals, and the probability of it.
 
 The signals come from a sentence and its sources; a logistic regression weighs them.
 """

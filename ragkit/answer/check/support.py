@@ -1,4 +1,4 @@
-"""How much of a sentence its cited sources contain, and the verdict.
+"""How much of a sentence its cited sources contain, and the support that this makes.
 
 Texts are compared by words; `ragkit.answer.check.claim_signals` adds other signals, and
 `ragkit.answer.check.entailment` compares the meaning.
@@ -144,14 +144,14 @@ def has_content(claim: str) -> bool:
 
 
 def judge_by_words(share: float, missing: int, entailed: float | None = None) -> Support:
-    """Judge a sentence by its coverage, and by its missing pieces; see `choose_verdict`."""
-    return choose_verdict(share >= SUPPORTED, share, missing, entailed)
+    """Judge a sentence by its coverage, and by its missing pieces; see `choose_support`."""
+    return choose_support(share >= SUPPORTED, share, missing, entailed)
 
 
-def choose_verdict(
+def choose_support(
     is_held: bool, share: float, missing: int, entailed: float | None = None
 ) -> Support:
-    """Choose a verdict: `is_held` is that of the signals or words, `share` the coverage.
+    """Choose by the signals or words (`is_held`) and the coverage (`share`).
 
     `missing` counts the numbers, names and quotations that no source has. `entailed` is a model's
     probability that the sources entail the sentence: a paraphrase may then have little coverage,

@@ -21,7 +21,7 @@ from ragkit.answer.check.sentence import PreparedSentence
 from ragkit.answer.check.stray_markers import MarkerFilter, is_json
 from ragkit.answer.check.support import (
     Evidence,
-    choose_verdict,
+    choose_support,
     count_misplaced,
     coverage,
     has_content,
@@ -64,7 +64,7 @@ def verify(
     number or name of the draft's text must occur in the passage of a verified citation that its
     own sentence makes; all others, and markers that name no source, are returned in the order
     of the text, exactly as written, each once. A sentence that is entirely a verified quotation is
-    "quoted"; `choose_verdict` judges the others, by the signals of
+    "quoted"; `choose_support` judges the others, by the signals of
     `ragkit.answer.check.claim_signals`, with the cosines of `embedder` where its weights are known.
     `entails` gives the probability that a premise entails a sentence, for each such pair. Of a text
     in JSON only the citations are checked.
@@ -207,7 +207,7 @@ def _judge_prose(
         share = coverage(item.claim.text, item.evidence)
         misplaced = count_misplaced(item.claim.text, item.evidence)
         missing = len(item.missing) + misplaced
-        support = choose_verdict(weights.passes(signals), share, missing, likely)
+        support = choose_support(weights.passes(signals), share, missing, likely)
         reason = "" if support == "supported" else explain_claim(signals, item.missing, misplaced)
         yield Claim(item.sentence.start, item.sentence.end, item.cites, support, reason)
 

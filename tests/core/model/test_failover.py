@@ -80,9 +80,10 @@ def test_when_all_fail_each_is_named() -> None:
             complete(ServedModel(urls, "stub", tries=QUICK), ASKED)
     message = str(caught.value)
     assert message.startswith("none of 2 language-model servers answered: ")
-    for url, status in zip(urls, (503, 500), strict=True):
+    problems = ("takes no more requests now (503", "failed (500")
+    for url, problem in zip(urls, problems, strict=True):
         shown = url.replace("ann:pw", "***")
-        assert f"{shown} failed ({status}; scripted fault)" in message
+        assert f"{shown} {problem}; scripted fault)" in message
     assert "pw" not in message
     assert [len(server.chats) for server in those] == [2, 2]
 

@@ -59,7 +59,7 @@ def said(script: Script, *, timeout_s: float = 60.0, asked: int) -> str:
         ),
         (
             Fault(status=503, message="queue full"), 3,
-            " failed (503; queue full): see its log, or try again later",
+            " takes no more requests now (503; queue full): try again later",
         ),
         (
             Fault(status=400, message="maximum context length is 512"), 1,
