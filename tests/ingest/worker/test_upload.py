@@ -188,7 +188,7 @@ def test_a_job_that_another_worker_took_is_broken_off(
         while not taken:  # a row that its holder renews at this moment is skipped
             with bench.database.pool.connection() as conn:
                 conn.execute("UPDATE job SET lease_until = now() - interval '1 second'")
-            taken += filter(None, [next_upload(other)])
+            taken.extend(filter(None, [next_upload(other)]))
         return prepared(self, *of)  # type: ignore[arg-type]
 
     number = bench.send("a.txt", b"one")

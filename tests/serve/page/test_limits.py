@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import pytest
+from fastapi import FastAPI
 from starlette.testclient import TestClient
 
 from ragkit.access import keys
@@ -70,12 +71,24 @@ def caller(services: Services) -> Iterator[Caller]:
     keys.revoke(services.database, key.access.id)
 
 
-@pytest.fixture
-def page(services: Services, caller: Caller, request: pytest.FixtureRequest) -> TestClient:
-    """Ann's page; her key may ask RATE times a minute, or as the test's settings say."""
-    wanted = getattr(request, "param", {"serve_key_rate": RATE, "serve_key_concurrency": 2})
+@pytest.fixture(scope="module")
+def limited(services: Services) -> FastAPI:
+    """The app; limits hold for each key, and each test has a key of its own."""
+    return with_settings(services, {"serve_key_rate": RATE, "serve_key_concurrency": 2})
+
+
+def with_settings(services: Services, wanted: dict[str, Any]) -> FastAPI:
     settings = services.settings.model_copy(update=wanted)
-    app = create_app(Services(settings, services.database, services.library), ui=True)
+    return create_app(Services(settings, services.database, services.library), ui=True)
+
+
+@pytest.fixture
+def page(
+    services: Services, limited: FastAPI, caller: Caller, request: pytest.FixtureRequest
+) -> TestClient:
+    """Ann's page; her key may ask RATE times a minute, or as the test's settings say."""
+    wanted = getattr(request, "param", None)
+    app = limited if wanted is None else with_settings(services, wanted)
     assert caller.key is not None
     headers = {"authorization": f"Bearer {SECRETS[caller.key]}"}
     return TestClient(app, "http://127.0.0.1", headers=headers)

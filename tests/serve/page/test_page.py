@@ -46,11 +46,16 @@ def client(app: FastAPI, language: str = "en") -> TestClient:
 # What the page's own routes tell
 
 
+@pytest.fixture(scope="module")
+def app_with_keys(services: Services) -> FastAPI:
+    return create_app(services, ui=True)  # `app` has seen that there are none
+
+
 @pytest.fixture
-def signed_in(services: Services) -> Iterator[SignIn]:
+def signed_in(services: Services, app_with_keys: FastAPI) -> Iterator[SignIn]:
     """Return a client of the page with a new key: `signed_in("read", collections=("manuals",))`."""
     made: list[keys.NewKey] = []
-    app = create_app(services, ui=True)  # no other has asked whether there are keys
+    app = app_with_keys
 
     def create(*scopes: Any, collections: Sequence[str] | None = None) -> TestClient:
         made.append(

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import pytest
+from fastapi import FastAPI
 from starlette.testclient import TestClient
 
 from ragkit.access import keys
@@ -100,11 +101,17 @@ def bodies(path: str) -> Iterator[dict[str, Any]]:
     yield {"data": [[path], "default", "[]"], "session_hash": "a"}
 
 
-@pytest.fixture(params=["read", "write"])
-def client(request: pytest.FixtureRequest, services: Services) -> Iterator[TestClient]:
-    """A client of the page whose key has this scope."""
+@pytest.fixture(scope="module")
+def app(services: Services) -> FastAPI:
     settings = services.settings.model_copy(update={"serve_key_rate": 1_000_000})
-    app = create_app(Services(settings, services.database, services.library), ui=True)
+    return create_app(Services(settings, services.database, services.library), ui=True)
+
+
+@pytest.fixture(params=["read", "write"])
+def client(
+    request: pytest.FixtureRequest, services: Services, app: FastAPI
+) -> Iterator[TestClient]:
+    """A client of the page whose key has this scope."""
     scopes = ("read",) if request.param == "read" else ("read", "write")
     key = keys.create(services.database, name="page", scopes=scopes)
     headers = {"authorization": f"Bearer {key.secret}", "x-scopes": request.param}
