@@ -12,6 +12,7 @@ import sys
 from collections.abc import Mapping
 from contextlib import chdir
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -58,6 +59,15 @@ class Commands:
         return line
 
 
+@cache
+def _default_tokenizer() -> object:
+    """Keep the default model's tokenizer in use: what takes most of its loading is shared then."""
+    from ragkit.embed.find import default_model, find_model
+    from ragkit.embed.tokenizer import load_tokenizers
+
+    return load_tokenizers(find_model(default_model()).folder)
+
+
 def run(
     *arguments: str,
     stdin: str = "",
@@ -93,4 +103,6 @@ def run(
         sys.stderr.flush()
         stdout, stderr = (stream.getvalue().decode() for stream in streams[:2])
     assert isinstance(code, int), code
+    if "ragkit.embed.local" in sys.modules:
+        _default_tokenizer()
     return Result(stdout, stderr, code)

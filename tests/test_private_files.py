@@ -119,6 +119,7 @@ def test_the_walk_sees_what_others_may_read(place: Place) -> None:
     assert place.readable() == {"work/public": "755", "work/public/file": "604"}
 
 
+@pytest.mark.long
 def test_documents_conversations_and_backups(place: Place, empty_database: str) -> None:
     place("ingest", "notes")
     place("chat", stdin="How much cooling water does the pump need?\n/export talk.md\n")
@@ -167,6 +168,7 @@ def test_keys_and_certificates(place: Place) -> None:
     assert place.readable() == {}
 
 
+@pytest.mark.long
 def test_the_embedded_database_in_a_new_home(new_place: Place) -> None:
     new_place("db", "start")
     new_place("ingest", "notes")

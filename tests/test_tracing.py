@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from tests.tracing import ROOT
+from tests.places import ROOT
 
 LINE = re.compile(
     r"(?P<name>[a-z ]+?) +(?P<files>\d+) files, \d+ functions, (?P<frames>\d+) frames,"

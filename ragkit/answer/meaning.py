@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 from ragkit.embed import bundled
 from ragkit.embed.current import latest
 from ragkit.embed.find import MINILM
+from ragkit.embed.recent import embed_question, embed_sentences
 from ragkit.errors import ModelError
 
 if TYPE_CHECKING:
@@ -61,8 +62,8 @@ class Meaning:
         model = latest(self._embedder)
         if model.reads(question) < READ:
             return []
-        vectors = model.embed_passages([cut_to_model(model, text) for text in texts])
-        cosines: list[float] = (vectors @ model.embed_query(question)).tolist()
+        vectors = embed_sentences(model, [cut_to_model(model, text) for text in texts])
+        cosines: list[float] = (vectors @ embed_question(model, question)).tolist()
         return cosines
 
 

@@ -11,7 +11,9 @@ from threading import Event
 from time import perf_counter
 from typing import TYPE_CHECKING
 
+from ragkit.embed.current import latest
 from ragkit.embed.models import model_card, reads_all
+from ragkit.embed.recent import remember_question
 from ragkit.errors import ModelError
 from ragkit.retrieve.fusion.calibrated import Fused, estimate_background
 from ragkit.retrieve.fusion.candidates import Candidates, Ranking, fuse_wordings
@@ -154,6 +156,7 @@ class Search:
         for text in texts:
             vectors[text] = embedder.embed_query(inputs[text])
             _check_vector(embedder, vectors[text])
+            remember_question(latest(embedder), inputs[text], vectors[text])
         self._trace.step("embed", notes={"model": embedder.space.model})
         self._vectors = vectors
         return vectors

@@ -35,6 +35,7 @@ def check(readme: str, folder: Path, printed: str) -> None:
     assert citation.endswith(" verified")
 
 
+@pytest.mark.long
 def test_the_example_runs_as_a_program(fresh_database: str, tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-c", example("README.md", tmp_path)],

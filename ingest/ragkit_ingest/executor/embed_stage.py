@@ -17,7 +17,7 @@ from ragkit_ingest.executor.write_stage import Embedded
 
 if TYPE_CHECKING:
     from ragkit.contracts import Vectors
-    from ragkit.store.jobs.jobs import Worker
+    from ragkit.store.jobs.worker import Worker
     from ragkit_ingest.executor.outcomes import Outcomes
     from ragkit_ingest.run.embedding import Rows
     from ragkit_ingest.run.steps import Prepared, Steps

@@ -17,7 +17,7 @@ from ragkit_ingest.run.outage import is_away
 
 if TYPE_CHECKING:
     from ragkit.errors import IngestError
-    from ragkit.store.jobs.jobs import Worker
+    from ragkit.store.jobs.worker import Worker
     from ragkit.store.postgres import PostgresStore
     from ragkit.types import Document
     from ragkit_ingest.run.near_duplicates import Twin

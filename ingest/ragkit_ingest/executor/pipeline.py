@@ -32,7 +32,7 @@ from ragkit_ingest.run.tally import Tally, Task
 
 if TYPE_CHECKING:
     from ragkit.settings.settings import Settings
-    from ragkit.store.jobs.jobs import Worker
+    from ragkit.store.jobs.worker import Worker
     from ragkit.store.postgres import PostgresStore
     from ragkit_ingest.run.steps import Prepared, Steps
     from ragkit_ingest.sources.item import Item

@@ -21,7 +21,7 @@ from ragkit_ingest.run.steps import Source, read
 from ragkit_ingest.run.tally import Figures, Task
 
 if TYPE_CHECKING:
-    from ragkit.store.jobs.jobs import Job, Worker
+    from ragkit.store.jobs.worker import Job, Worker
     from ragkit.store.postgres import PostgresStore
     from ragkit_ingest.executor.outcomes import Outcomes
     from ragkit_ingest.run.steps import Steps

@@ -36,7 +36,7 @@ from ragkit_ingest.sources.places import Places, several
 if TYPE_CHECKING:
     from ragkit.knowledge.embedders import Embedders
     from ragkit.settings.settings import Settings
-    from ragkit.store.jobs.jobs import Worker
+    from ragkit.store.jobs.worker import Worker
     from ragkit.store.postgres import PostgresStore
     from ragkit.store.vectors import BuildProgress
     from ragkit_ingest.executor.ray.waves import Waves

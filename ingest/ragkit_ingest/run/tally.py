@@ -16,7 +16,7 @@ from ragkit_ingest.run.report import Failure, IngestReport
 from ragkit_ingest.run.skipped import SkippedFiles
 
 if TYPE_CHECKING:
-    from ragkit.store.jobs.jobs import Job
+    from ragkit.store.jobs.worker import Job
     from ragkit.types import Document
     from ragkit_ingest.run.steps import Source
 

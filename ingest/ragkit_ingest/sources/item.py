@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 if TYPE_CHECKING:
     from ragkit.errors import IngestError
-    from ragkit.store.jobs.jobs import Job
+    from ragkit.store.jobs.worker import Job
 
 Value = str | int | float | bool  # of a metadata key
 

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Final
 
 from ragkit.documents.formats import refusal
 from ragkit.errors import IngestError, LeaseLostError, NotFoundError
-from ragkit.store.jobs.jobs import host
 from ragkit.store.jobs.upload_bytes import Sources
+from ragkit.store.jobs.worker import host
 from ragkit_ingest.executor.channel import result_of
 from ragkit_ingest.executor.pipeline import Pipeline
 from ragkit_ingest.parse import MEDIA_TYPES
@@ -37,9 +37,9 @@ from ragkit_ingest.sources.skipped import is_in
 
 if TYPE_CHECKING:
     from ragkit.settings.settings import Settings
-    from ragkit.store.jobs.jobs import Job
     from ragkit.store.jobs.ledger import Ledger
     from ragkit.store.jobs.queue import QueuedFile, QueueWorker, Waiting
+    from ragkit.store.jobs.worker import Job
     from ragkit.store.open import Database
     from ragkit_ingest.executor.pipeline import Shared
     from ragkit_ingest.parser.spool import Part

@@ -1,6 +1,6 @@
 """The signals of claims and their sources, with cosines where the embedding model gives them.
 
-All sentences of an answer are embedded in one batch.
+All sentences of an answer that were not embedded lately are embedded in one batch.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from ragkit.answer.check.claim_signals import (
 )
 from ragkit.answer.meaning import READ, cut_to_model, known_model
 from ragkit.embed.current import latest
+from ragkit.embed.recent import embed_sentences
 from ragkit.errors import ModelError
 
 if TYPE_CHECKING:
@@ -89,7 +90,7 @@ def cosines(embedder: Embedder, pairs: Sequence[Pair]) -> list[list[float]]:
     )
     if not texts:
         return [[] for _ in pairs]
-    vectors = model.embed_passages([cut_to_model(model, text) for text in texts])
+    vectors = embed_sentences(model, [cut_to_model(model, text) for text in texts])
     row_of = {text: row for row, text in enumerate(texts)}
     listed: list[list[float]] = []
     for (claim, sentences), is_read in zip(pairs, read, strict=True):

@@ -57,38 +57,20 @@ class Fused(NamedTuple):
 def fuse(
     dense: Mapping[int, float],
     lexical: Mapping[int, float],
-    *,
     background: Background,
-    coverage: float,
-    readable: float = 1.0,
+    weight: float,
 ) -> list[Fused]:
     """Fuse the legs' scores, best first: by score, then by cosine, then by chunk id.
 
     score = BM25 + 3 w z, in nats: z is how many standard deviations the cosine lies above the
-    collection's mean, w is `dense_trust` times `readable`, and 1 without lexical hits. A chunk
-    that has no word of the query has BM25 0, one without a vector z 0.
+    collection's mean, w the `weight` of the dense leg. A chunk that has no word of the query has
+    BM25 0, one without a vector z 0. `dense` holds the cosine and `lexical` the BM25 score of every
+    candidate that has one.
 
-    `dense` holds the cosine and `lexical` the BM25 score of every candidate that has one;
-    `coverage` is the best BM25 score's share of the query's idf mass, `readable` the share of
-    the query that the embedding model was made for.
-
-    >>> fused = fuse({1: 0.7, 2: 0.1}, {2: 4.0}, background=Background(0.1, 0.1), coverage=0.05)
+    >>> fused = fuse({1: 0.7, 2: 0.1}, {2: 4.0}, Background(0.1, 0.1), 0.75)
     >>> [(f.chunk, round(f.score, 2)) for f in fused]
     [(1, 13.5), (2, 4.0)]
     """
-    weight = dense_weight(
-        dense, lexical, background=background, coverage=coverage, readable=readable
-    )
-    return fuse_with_weight(dense, lexical, background, weight)
-
-
-def fuse_with_weight(
-    dense: Mapping[int, float],
-    lexical: Mapping[int, float],
-    background: Background,
-    weight: float,
-) -> list[Fused]:
-    """Fuse as `fuse` does, with this weight of the dense leg."""
     import numpy as np
 
     chunks = [*dense, *(chunk for chunk in lexical if chunk not in dense)]
@@ -111,7 +93,12 @@ def dense_weight(
     readable: float = 1.0,
     trusted: bool = False,
 ) -> float:
-    """Return the w of `fuse`, 0 to 1; `readable` itself for a trusted model."""
+    """Return the w of `fuse`, 0 to 1.
+
+    It is 1 without lexical hits, `readable` for a trusted model, and else `dense_trust` times
+    `readable`. `coverage` is the best BM25 score's share of the query's idf mass, `readable` the
+    share of the query that the embedding model was made for.
+    """
     if not lexical:
         return 1.0
     if trusted:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from ragkit.retrieve.fusion.calibrated import Background, Fused, dense_weight, fuse_with_weight
+from ragkit.retrieve.fusion.calibrated import Background, Fused, dense_weight, fuse
 from ragkit.retrieve.fusion.reciprocal import reciprocal_rank
 
 Ranking = Sequence[tuple[int, float]]
@@ -30,7 +30,7 @@ class Candidates:
 
     def fuse(self) -> list[Fused]:
         """Return all candidates, best first."""
-        return fuse_with_weight(self.dense, self.lexical, self.background, self.weight)
+        return fuse(self.dense, self.lexical, self.background, self.weight)
 
     def notes(self) -> dict[str, float | str]:
         """Return the numbers of the fusion, for the trace."""

@@ -1,6 +1,6 @@
-"""The ledger as its keeper sees it: workers, runs, and the jobs of a tenant, listed and put right.
+"""The job ledger: runs, and the jobs of a tenant, listed, tried again and cancelled.
 
-It knows nothing of how a worker takes jobs: see `ragkit.store.jobs.jobs`.
+It knows nothing of how a worker takes jobs: see `ragkit.store.jobs.worker`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from ragkit.errors import DatabaseError, NotFoundError, UsageError
 from ragkit.store.connection.rows import first_value
 from ragkit.store.connection.transactions import lent, transaction
 from ragkit.store.documents import documents
-from ragkit.store.jobs.jobs import Worker, host
+from ragkit.store.jobs.worker import Worker, host
 from ragkit.store.jobs.worker_connection import WorkerConnection
 from ragkit.store.session import Session
 

@@ -1,6 +1,6 @@
 """Jobs that any worker may take: files at their places, and uploads; which queues they wait in.
 
-Such a job is as any other (see `ragkit.store.jobs.jobs`) and has a place, or an uploaded file.
+Such a job is as any other (see `ragkit.store.jobs.worker`) and has a place, or an uploaded file.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from psycopg.types.json import Jsonb
 from ragkit.store.connection.transactions import EVERYBODY, lent, transaction
 from ragkit.store.documents.documents import uri_key
 from ragkit.store.jobs import lease
-from ragkit.store.jobs.claims import Job, claim, free_jobs, job_of, quarantine
-from ragkit.store.jobs.jobs import MAX_ATTEMPTS, MAX_TOGETHER, Worker
+from ragkit.store.jobs.job import Job, claim, free_jobs, job_of, quarantine
 from ragkit.store.jobs.upload_bytes import CHANNEL, KEY_DAYS
+from ragkit.store.jobs.worker import MAX_ATTEMPTS, MAX_TOGETHER, Worker
 from ragkit.store.jobs.worker_connection import WorkerConnection
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ _WAITING_JOBS: Final = free_jobs("""
     (j.place_id IS NOT NULL OR j.kind = 'upload') AND CASE WHEN j.place_id IS NULL THEN true
         ELSE %(places)s AND j.place_id <> ALL(%(without)s::bigint[]) END""")
 _QUARANTINE: Final = quarantine(_WAITING_JOBS)
-_NEXT: Final = claim(_WAITING_JOBS)
+_CLAIM_WAITING: Final = claim(_WAITING_JOBS)
 # What was read is what the job is for from here on.
 _CONFIRM: Final = """
     UPDATE job j SET content_hash = coalesce(nullif(held.hash, ''), j.content_hash),
@@ -155,7 +155,7 @@ class QueueWorker(Worker):
                 return []
             self._set_aside(cursor, _QUARANTINE, values, most)
             values |= {"fewest": bounds[0], "most": bounds[1]}
-            rows = cursor.execute(_NEXT.encode(), values).fetchall()
+            rows = cursor.execute(_CLAIM_WAITING.encode(), values).fetchall()
         files = [
             QueuedFile(job_of(row), row[9], "" if row[10] is None else _text(row[10]))
             for row in rows

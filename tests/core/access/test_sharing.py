@@ -13,9 +13,9 @@ from ragkit.access.library import Caller, Library
 from ragkit.conversation.passages import fetch_passages
 from ragkit.errors import IngestError, NotFoundError, UsageError
 from ragkit.store.documents.sharing import Change, Shares, Sharing
-from ragkit.store.jobs.jobs import Job
 from ragkit.store.jobs.upload_bytes import Sources, Upload
 from ragkit.store.jobs.uploads import UploadJobs
+from ragkit.store.jobs.worker import Job
 from ragkit.store.people.conversations import Conversations, StoredTurn
 from ragkit.store.people.kept_answers import KeptAnswers
 from ragkit.testing.corpus import fill, new_document

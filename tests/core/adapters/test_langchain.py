@@ -172,12 +172,13 @@ def test_what_cannot_be_kept_is_refused_and_nothing_of_it_stays(store: RagkitVec
 def test_what_has_not_changed_is_not_embedded_again(store: RagkitVectorStore) -> None:
     embedded: list[str] = []
 
+    model = store._embedder
+    embed_all = model.embed_passages
+
     def embed(texts: Sequence[str]) -> Any:
         embedded.extend(texts)
-        return FakeEmbedder.embed_passages(model, texts)
+        return embed_all(texts)
 
-    model = store._embedder
-    assert isinstance(model, FakeEmbedder)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(model, "embed_passages", embed)
         store.add_texts(["wing", "tail"], [{"n": 1}, {"n": 1}], ids=["a", "b"])

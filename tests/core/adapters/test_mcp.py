@@ -130,6 +130,7 @@ def test_a_caller_reads_only_his_tenant_and_his_collections(database: Database) 
     assert "manuals" in call(confined, "search", query="holiday")  # his default, and not there
 
 
+@pytest.mark.long
 def test_over_standard_input_the_key_of_the_settings_counts(
     database: Database, url: str, tmp_path: Path
 ) -> None:

@@ -62,6 +62,7 @@ def test_ask_quotes_exactly_what_documents_show_prints(ragkit: Commands) -> None
             assert citation["verdict"] == "verified"
 
 
+@pytest.mark.long
 def test_a_process_prints_the_same_and_nothing_beside_it(ragkit: Commands) -> None:
     """No library warns, logs or shows progress on the streams that a script reads."""
     command = [sys.executable, "-m", "ragkit", "ask", "How many days of annual leave?", "--json"]

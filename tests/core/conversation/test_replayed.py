@@ -18,6 +18,7 @@ from ragkit_ingest import ingest
 from ragkit_serve import StubServer
 from tests.places import ROOT
 
+pytestmark = pytest.mark.long
 HANDBOOK = ROOT / "examples" / "handbook"
 
 

@@ -163,6 +163,7 @@ def test_another_process_finds_the_folder_made(monkeypatch: pytest.MonkeyPatch) 
     assert bundled_folder() == folder
 
 
+@pytest.mark.long
 def test_two_makers_leave_one_folder(tmp_path: Path) -> None:
     with ThreadPoolExecutor() as pool:
         first, second = pool.map(lambda _: bundled_folder(tmp_path), range(2))

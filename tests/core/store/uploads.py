@@ -9,8 +9,8 @@ from typing import Any
 from psycopg import Connection
 from psycopg_pool import ConnectionPool
 
-from ragkit.store.jobs.jobs import Job
 from ragkit.store.jobs.queue import QueueWorker, Waiting, queue_worker, waiting
+from ragkit.store.jobs.worker import Job
 from ragkit.store.postgres import PostgresStore
 
 Pool = ConnectionPool[Connection[Any]]

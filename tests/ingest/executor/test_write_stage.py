@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from ragkit.errors import DatabaseError
-from ragkit.store.jobs.jobs import Job
+from ragkit.store.jobs.worker import Job
 from ragkit.testing import new_document
 from ragkit.types import Document
 from ragkit_ingest.executor.outcomes import Outcomes

@@ -34,6 +34,7 @@ def stored(database: str) -> Callable[[], int]:
     return count
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kill", [signal.SIGINT, signal.SIGKILL])
 def test_the_next_run_goes_on_where_one_was_broken_off(
     fresh_database: str, folder: Path, kill: signal.Signals

@@ -10,7 +10,7 @@ from pydantic import SecretStr
 
 from ragkit.errors import NotFoundError
 from ragkit.settings.settings import Settings
-from ragkit.store.jobs.jobs import Job, Worker
+from ragkit.store.jobs.worker import Job, Worker
 from ragkit.store.open import Database, open_database
 from ragkit_ingest.run.report import IngestReport
 from ragkit_ingest.run.run import ingest

@@ -122,6 +122,7 @@ def test_two_workers_take_each_file_once(
     assert queue(database, tiny_model, folder).others.unchanged == FILES
 
 
+@pytest.mark.long
 def test_what_a_killed_or_ended_worker_was_at_is_done_by_another(
     database: Database, settings: Settings, fresh_database: str, folder: Path
 ) -> None:
@@ -154,6 +155,7 @@ def test_what_a_killed_or_ended_worker_was_at_is_done_by_another(
     assert ends == [True, True, False], "of the last, the ended and the killed"
 
 
+@pytest.mark.long
 def test_what_is_there_when_its_turn_comes_is_taken(
     database: Database, settings: Settings, folder: Path, tmp_path: Path
 ) -> None:

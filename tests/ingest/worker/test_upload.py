@@ -12,10 +12,10 @@ from ragkit.knowledge.embedders import Embedders
 from ragkit.settings.ingest_options import IngestOptions
 from ragkit.settings.settings import Settings
 from ragkit.store.documents.sharing import Change, Shares
-from ragkit.store.jobs.jobs import Job
 from ragkit.store.jobs.queue import QueueWorker, waiting
 from ragkit.store.jobs.upload_bytes import Sources, Upload
 from ragkit.store.jobs.uploads import UploadJob, UploadJobs
+from ragkit.store.jobs.worker import Job
 from ragkit.store.jobs.worker_connection import WorkerConnection
 from ragkit.store.open import Database, open_database
 from ragkit.testing.embedder import FakeEmbedder

@@ -189,6 +189,7 @@ def test_what_a_killed_worker_was_at_is_done_by_another(
     assert [row[1] for row in chunks(database.pool)] == list(range(done.total))
 
 
+@pytest.mark.long
 def test_a_worker_that_is_told_to_end_gives_its_job_back_at_once(
     database: Database, fresh_database: str
 ) -> None:

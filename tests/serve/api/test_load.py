@@ -128,6 +128,7 @@ def _open_files() -> int:
     return len(os.listdir("/proc/self/fd"))
 
 
+@pytest.mark.long
 def test_disconnects_leave_nothing_behind(serve: Serve) -> None:
     with (
         StubServer(slow()) as stub,

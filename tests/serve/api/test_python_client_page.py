@@ -18,6 +18,7 @@ PAGE = ROOT / "docs" / "howto" / "python-client.md"
 LEASE = "The lease can be terminated with three months' notice to the end of a quarter."
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("alone")
 def test_the_examples_run(serve: Serve, site: Site, tmp_path: Path) -> None:
     examples = re.findall(r"```python\n(.*?)```", PAGE.read_text("utf-8"), re.DOTALL)

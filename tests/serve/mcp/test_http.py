@@ -71,6 +71,7 @@ def http(database: Database, url: str) -> Iterator[str]:
             process.wait(20)
 
 
+@pytest.mark.long
 def test_over_http_the_key_says_whose_documents(database: Database, http: str) -> None:
     mine = keys.create(database, name="mine", tenant="default", principal="me", scopes=["read"])
     theirs = keys.create(database, name="theirs", tenant="other", principal="you", scopes=["read"])

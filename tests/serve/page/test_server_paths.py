@@ -125,6 +125,7 @@ def jobs(services: Services) -> list[int]:
     return [job.id for job in UploadJobs(services.database.pool, "default").page(limit=100)]
 
 
+@pytest.mark.long
 def test_no_event_takes_a_file_of_the_server(
     client: TestClient, services: Services, place: Place
 ) -> None:

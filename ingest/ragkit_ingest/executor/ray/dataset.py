@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 import ragkit
-from ragkit.store.jobs.jobs import MAX_ATTEMPTS
+from ragkit.store.jobs.worker import MAX_ATTEMPTS
 from ragkit_ingest.executor.ray.operators import Embed, Parse, Write
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ragkit import errors
 from ragkit.errors import IngestError, RagkitError, SettingsError
-from ragkit.store.jobs.jobs import MAX_TOGETHER
+from ragkit.store.jobs.worker import MAX_TOGETHER
 from ragkit_ingest.executor.channel import Broken, Channel, Room
 from ragkit_ingest.executor.outcomes import Outcomes
 from ragkit_ingest.executor.ray import cluster
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     import pyarrow
 
     from ragkit.settings.settings import Settings
-    from ragkit.store.jobs.jobs import Worker
+    from ragkit.store.jobs.worker import Worker
     from ragkit.store.postgres import PostgresStore
     from ragkit_ingest.executor.ray.cluster import Size
     from ragkit_ingest.parser.pool import ParseLimits

@@ -1,5 +1,6 @@
 """The fusion: by hand, with legs that are blind, mute or alone, and its laws."""
 
+from collections.abc import Mapping
 from math import isfinite
 from statistics import NormalDist
 
@@ -7,17 +8,32 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ragkit.retrieve.fusion import calibrated
 from ragkit.retrieve.fusion.calibrated import (
     Background,
     Fused,
     dense_trust,
+    dense_weight,
     estimate_background,
-    fuse,
 )
 
 WIDE = Background(0.2, 0.1)
 LEGS = st.dictionaries(st.integers(1, 20), st.floats(0.01, 30))
 COSINES = st.dictionaries(st.integers(1, 20), st.floats(-1, 1))
+
+
+def fuse(
+    dense: Mapping[int, float],
+    lexical: Mapping[int, float],
+    *,
+    background: Background,
+    coverage: float,
+    readable: float = 1.0,
+) -> list[Fused]:
+    weight = dense_weight(
+        dense, lexical, background=background, coverage=coverage, readable=readable
+    )
+    return calibrated.fuse(dense, lexical, background, weight)
 
 
 def order(fused: list[Fused]) -> list[int]:

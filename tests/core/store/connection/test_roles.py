@@ -136,6 +136,7 @@ def test_prepare_refuses_what_cannot_be(tenanted: Tenanted) -> None:
         )
 
 
+@pytest.mark.long
 def test_the_embedded_database_takes_one_setting() -> None:
     home = passable_folder()
     try:

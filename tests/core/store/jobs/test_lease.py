@@ -12,7 +12,7 @@ from psycopg import Connection
 from psycopg_pool import ConnectionPool
 
 from ragkit.errors import LeaseLostError, UsageError
-from ragkit.store.jobs.jobs import MAX_ATTEMPTS, MAX_TOGETHER, Job, Worker
+from ragkit.store.jobs.worker import MAX_ATTEMPTS, MAX_TOGETHER, Job, Worker
 from ragkit.store.postgres import PostgresStore
 from ragkit.testing import new_document
 from ragkit.types import EmbeddingSpace, NewDocument

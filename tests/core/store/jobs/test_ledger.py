@@ -8,8 +8,8 @@ from psycopg_pool import ConnectionPool
 
 from ragkit.errors import DatabaseError
 from ragkit.store.connection.connect import connect
-from ragkit.store.jobs.jobs import MAX_ATTEMPTS, Outcome, Worker
 from ragkit.store.jobs.ledger import Ledger
+from ragkit.store.jobs.worker import MAX_ATTEMPTS, Outcome, Worker
 from ragkit.store.jobs.worker_connection import WorkerConnection
 from ragkit.store.postgres import PostgresStore
 from tests.core.store.conftest import die

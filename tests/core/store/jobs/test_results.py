@@ -13,7 +13,7 @@ from psycopg_pool import ConnectionPool
 
 from ragkit.errors import UsageError
 from ragkit.store.documents.write import Result
-from ragkit.store.jobs.jobs import Job, Worker
+from ragkit.store.jobs.worker import Job, Worker
 from ragkit.store.postgres import PostgresStore
 from ragkit.testing import new_document
 from ragkit.types import EmbeddingSpace

@@ -13,10 +13,10 @@ from psycopg_pool import ConnectionPool
 
 from ragkit.errors import BusyError, LeaseLostError, NotFoundError, UsageError
 from ragkit.store.connection.connect import connect
-from ragkit.store.jobs.jobs import MAX_ATTEMPTS, MAX_TOGETHER, Job
 from ragkit.store.jobs.queue import QueueWorker, waiting
 from ragkit.store.jobs.upload_bytes import PART_BYTES, Sources, Upload, clean_name, media_type
 from ragkit.store.jobs.uploads import UploadJobs, count_open
+from ragkit.store.jobs.worker import MAX_ATTEMPTS, MAX_TOGETHER, Job
 from ragkit.store.jobs.worker_connection import WorkerConnection
 from ragkit.store.postgres import PostgresStore
 from ragkit.types import Chunk, Document, EmbeddingSpace, NewDocument

@@ -1,4 +1,4 @@
-"""The job ledger: what is to be done, who does it, how often it was tried, why it failed.
+"""A worker as the job ledger knows it: the jobs that it claims, and what becomes of them.
 
 Workers claim jobs with SKIP LOCKED. An attempt is counted before work starts, so that a job that
 kills its worker is known by its count. A dead worker's jobs are free at once: each worker holds an
@@ -20,7 +20,7 @@ from ragkit.store.documents.documents import uri_key
 from ragkit.store.documents.upload_place import own_key
 from ragkit.store.documents.visible import listed
 from ragkit.store.jobs import lease
-from ragkit.store.jobs.claims import FREE, Job, claim, free_jobs, job_of, quarantine
+from ragkit.store.jobs.job import FREE, Job, claim, free_jobs, job_of, quarantine
 from ragkit.store.session import Session
 
 if TYPE_CHECKING:

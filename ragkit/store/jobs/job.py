@@ -1,4 +1,4 @@
-"""Claims: a job, and the statements by which a worker takes jobs of every kind."""
+"""A job, and the statements by which a worker of any kind claims it."""
 
 from __future__ import annotations
 
