@@ -7,13 +7,9 @@ reasoning). It sends nothing.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ragkit.types import Decoding, Message, Reasoning, Usage
-
-if TYPE_CHECKING:
-    from openai.types import CompletionUsage
-    from openai.types.chat import ChatCompletionChunk
 
 # Where the choice is the server's, nothing is sent.
 _SCALARS = (
@@ -48,32 +44,31 @@ def _bound(decoding: Decoding) -> dict[str, Any]:
     return {}
 
 
-def spoken(chunk: ChatCompletionChunk) -> Iterator[str | Reasoning]:
+def spoken(chunk: Mapping[str, Any]) -> Iterator[str | Reasoning]:
     """Yield the reasoning (vLLM's name, or llama.cpp's) and the text of a chunk."""
-    if not chunk.choices:
-        return
-    delta = chunk.choices[0].delta
-    extra: Mapping[str, Any] = delta.model_extra or {}
-    thought = extra.get("reasoning") or extra.get("reasoning_content")
+    delta = _choice(chunk).get("delta") or {}
+    thought = delta.get("reasoning") or delta.get("reasoning_content")
     if isinstance(thought, str):
         yield Reasoning(thought)
-    if delta.content:
-        yield _text(delta.content)
+    if text := delta.get("content"):
+        if not isinstance(text, str):
+            raise TypeError(f"content is {type(text).__name__}")
+        yield text
 
 
-def finish_reason(chunk: ChatCompletionChunk) -> str:
+def finish_reason(chunk: Mapping[str, Any]) -> str:
     """Return why the answer ends with this chunk, or "" when it goes on."""
-    return str(chunk.choices[0].finish_reason or "") if chunk.choices else ""
+    return str(_choice(chunk).get("finish_reason") or "")
 
 
-def usage_of(counted: CompletionUsage) -> Usage:
+def usage_of(counted: Mapping[str, Any]) -> Usage:
     """Read token counts; `cached_tokens` stays None where the server does not tell."""
-    details = counted.prompt_tokens_details
-    cached = details.cached_tokens if details is not None else None
-    return Usage(int(counted.prompt_tokens), int(counted.completion_tokens), cached)
+    cached = (counted.get("prompt_tokens_details") or {}).get("cached_tokens")
+    return Usage(int(counted["prompt_tokens"]), int(counted["completion_tokens"]), cached)
 
 
-def _text(value: object) -> str:
-    if not isinstance(value, str):  # the client does not check what it parses
-        raise TypeError(f"content is {type(value).__name__}")
-    return value
+def _choice(chunk: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the only choice of a chunk; one that only counts tokens has none."""
+    choices = chunk.get("choices")
+    choice: Mapping[str, Any] = choices[0] if choices else {}
+    return choice

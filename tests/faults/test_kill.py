@@ -1,4 +1,4 @@
-"""`kill -9` at random moments of ingestions that add and update files.
+"""`kill -9` at random moments of ingestions and workers that add and update files.
 
 A reader looks at everything throughout: no document may ever be seen half. After one more run, left
 alone, everything is as a clean ingestion makes it, down to the scores of search results.
@@ -11,8 +11,8 @@ import random
 import signal
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import psycopg
@@ -21,13 +21,14 @@ import pytest
 from ragkit.knowledge.base import KnowledgeBase
 from ragkit.settings.settings import Settings
 from ragkit.store.connection.connect import connect
+from ragkit.store.jobs.upload_bytes import Sources, Upload
+from ragkit.store.open import open_database
 from tests.core.embed.tiny_model import write_model
 from tests.faults.commands import Command, contents, finish, least_cosine, start, write_file
 
 pytestmark = pytest.mark.faults
 
 FILES = 50
-KILLS = 50
 MOST_RUNS = 150  # some end before they are killed
 CHANGED = 12  # files with a new version before each run that is killed
 SEED = 20261122
@@ -52,35 +53,103 @@ def folder(tmp_path: Path) -> Path:
     return made
 
 
-def test_a_killed_ingestion_leaves_nothing_half(fresh_database: str, folder: Path) -> None:
+class Ingest:
+    """`ragkit ingest` of the folder."""
+
+    kills = 50
+
+    def __init__(self, database: str, folder: Path) -> None:
+        self.database = database
+        self.folder = folder
+        self.settings = {
+            "chunk_overlap_tokens": "0",
+            "embed_model": str(folder.with_name("model")),
+        }
+
+    def send(self, names: Sequence[str]) -> None:
+        """Hand over the files of these names, which are new or have changed."""
+
+    def begin(self) -> Command:
+        """Start what takes files in."""
+        return start(self.database, "ingest", str(self.folder), "--json", **self.settings)
+
+    def finish(self, command: Command) -> None:
+        """Wait for the end, at which no file may have failed."""
+        assert finish(command)["documents"]["failed"] == 0
+
+
+class Queue(Ingest):
+    """`ragkit ingest --queue` of the folder, and a worker that is killed."""
+
+    kills = 15
+
+    def send(self, names: Sequence[str]) -> None:
+        command = ("ingest", str(self.folder), "--queue", "--json")
+        finish(start(self.database, *command, **self.settings))
+
+    def begin(self) -> Command:
+        return start(self.database, "worker", "--until-empty", **self.settings)
+
+    def finish(self, command: Command) -> None:
+        code, out, err = command.end()
+        assert code == 0, (out, err)
+
+
+class Uploads(Queue):
+    """Files that are uploaded, and a worker that is killed."""
+
+    def send(self, names: Sequence[str]) -> None:
+        with ExitStack() as opened:
+            settings = Settings(database_url=self.database)  # type: ignore[arg-type]
+            database = opened.enter_context(open_database(settings))
+            database.store("default").add_collection("default")
+            files = [opened.enter_context((self.folder / name).open("rb")) for name in names]
+            uploads = [Upload(name, file) for name, file in zip(names, files, strict=True)]
+            if uploads:
+                Sources(database.pool, "default").keep("default", uploads, principal="ann")
+
+
+@pytest.mark.parametrize("way", [Ingest, Queue, Uploads])
+def test_a_killed_ingestion_leaves_nothing_half(
+    fresh_database: str, folder: Path, way: type[Ingest]
+) -> None:
     seed = random.Random(SEED)
+    names = [f"{number:02}.md" for number in range(FILES)]
+    at_work = way(fresh_database, folder)
+    at_work.send(names)
     began = time.monotonic()
-    finish(ingest(fresh_database, folder))
+    at_work.finish(at_work.begin())
     run_s = time.monotonic() - began
     killed = 0
     with looking(fresh_database) as looks:
         for version in range(2, 2 + MOST_RUNS):
-            for number in seed.sample(range(FILES), CHANGED):
-                write_file(folder / f"{number:02}.md", version)
-            process = ingest(fresh_database, folder)
+            changed = seed.sample(names, CHANGED)
+            for name in changed:
+                write_file(folder / name, version)
+            at_work.send(changed)
+            process = at_work.begin()
             began = time.monotonic()
             if process.is_running(wait_s=seed.uniform(0.3, 1.0) * run_s):
                 process.signal(signal.SIGKILL)
                 killed += process.end()[0] == -signal.SIGKILL  # it may have ended just before
             else:
                 run_s = time.monotonic() - began  # it has less to do than the first one
-                finish(process)
-            if killed == KILLS:
+                at_work.finish(process)
+            if killed == way.kills:
                 break
-        report = finish(ingest(fresh_database, folder))
-        assert report["documents"]["failed"] == 0
+        at_work.finish(at_work.begin())
     print(f"{killed} killed at work; {looks.count} looks saw every document whole")
-    assert killed == KILLS
-    assert looks.count > KILLS
+    assert killed == way.kills
+    assert looks.count > way.kills
     assert looks.torn == []
-    assert finish(ingest(fresh_database, folder))["documents"]["unchanged"] == FILES
+    stored = rows(fresh_database)
+    at_work.send([])
+    at_work.finish(at_work.begin())
+    assert rows(fresh_database) == stored
     with clean(fresh_database) as other:
-        finish(ingest(other, folder))
+        at_other = way(other, folder)
+        at_other.send(names)
+        at_other.finish(at_other.begin())
         assert contents(fresh_database) == contents(other)
         assert least_cosine(fresh_database, other) > 0.999
         for question in ("version9 wing 07", "how much does the wing carry in a gust?"):
@@ -88,10 +157,13 @@ def test_a_killed_ingestion_leaves_nothing_half(fresh_database: str, folder: Pat
             assert here == pytest.approx(there, rel=1e-4, abs=2e-3)
 
 
-def ingest(database: str, folder: Path) -> Command:
-    model = str(folder.with_name("model"))
-    own = {"chunk_overlap_tokens": "0", "embed_model": model}
-    return start(database, "ingest", str(folder), "--json", **own)
+def rows(database: str) -> Sequence[tuple[object, ...]]:
+    """Return the rows of all documents and passages, by which a change shows."""
+    with connect(database) as conn:
+        return conn.execute(
+            "SELECT d.id, d.version, c.id, c.xmin::text FROM document d"
+            " JOIN chunk c ON c.document_id = d.id ORDER BY c.id"
+        ).fetchall()
 
 
 def found(database: str, question: str) -> dict[str, float]:

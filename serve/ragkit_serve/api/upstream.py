@@ -14,6 +14,7 @@ from urllib.parse import urlsplit, urlunsplit
 import aiohttp
 
 from ragkit.errors import IncompleteAnswerError
+from ragkit.model.events import DONE, data_of, read_events
 from ragkit.model.exchange import PREFIX_HEADER
 from ragkit.model.failover import Failover, Tries, prefix_hash
 from ragkit.model.failures import Failure, failed, retry_after_s
@@ -25,9 +26,7 @@ from ragkit.types import Message
 
 _BROKEN: Final = (aiohttp.ClientError, TimeoutError)
 IDLE_S: Final = 5.0  # arbitrary: how long a connection waits for another request; vLLM's own is 5
-MAX_EVENT_BYTES: Final = 4 << 20  # arbitrary; an event is a few hundred bytes
 MAX_QUOTED_CHARS: Final = 200  # of a server's words, in the log
-_DONE: Final = b"data: [DONE]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +60,7 @@ class Events:
         event, self._first = self._first, None
         if event is None:
             event = await self._next()
-        self._complete = event.startswith(_DONE)
+        self._complete = data_of(event).startswith(DONE)
         return event
 
     async def aclose(self) -> None:
@@ -169,26 +168,19 @@ async def _begun(server: ModelServer, response: aiohttp.ClientResponse) -> Event
 
 
 async def _events(response: aiohttp.ClientResponse) -> AsyncGenerator[bytes, None]:
-    """Cut a stream of bytes into events, wherever its pieces were cut. Raises ValueError."""
-    buffer = b""
+    """Yield the events of an answer, unchanged. Raises ValueError."""
     try:
-        async for piece in response.content.iter_any():
-            buffer += piece.replace(b"\r", b"")
-            *events, buffer = buffer.split(b"\n\n")
-            for event in events:
-                if event.strip():
-                    _check(event)
-                    yield event + b"\n\n"
-            if len(buffer) > MAX_EVENT_BYTES:
-                raise ValueError("an event without an end")
+        async for event in read_events(response.content.iter_any()):
+            _check(event)
+            yield event + b"\n\n"
     finally:
         response.release()  # closes the connection where there is more to come
 
 
 def _check(event: bytes) -> None:
     """Raise ValueError for an event that is no JSON, or in which the server says that it failed."""
-    data = event.removeprefix(b"data:").strip()
-    if data == event.strip() or event.startswith(_DONE):  # a comment, or the end
+    data = data_of(event)
+    if not data or data.startswith(DONE):
         return
     try:
         chunk = json.loads(data)
