@@ -22,19 +22,22 @@ from langchain_core.vectorstores import VectorStore
 from langchain_core.vectorstores.utils import maximal_marginal_relevance
 from pydantic import ConfigDict
 
-from ragkit.errors import ModelError, UsageError
+from ragkit.adapters.langchain_embeddings import RagkitEmbeddings, ragkit_embedder, unit
+from ragkit.errors import UsageError
 from ragkit.filters.tree import parse
 from ragkit.knowledge.base import KnowledgeBase
 from ragkit.settings.ingest_options import options_of
-from ragkit.types import Chunk, EmbeddingSpace, Hit, Mode, NewDocument, Span
+from ragkit.types import Chunk, Hit, Mode, NewDocument
 
 if TYPE_CHECKING:
     from langchain_core.callbacks import CallbackManagerForRetrieverRun
 
-    from ragkit.contracts import Embedder, Vectors
+    from ragkit.contracts import Vectors
     from ragkit.settings.ingest_options import IngestOptions
     from ragkit.settings.settings import Settings
     from ragkit.store.open import Database
+
+__all__ = ["RagkitEmbeddings", "RagkitRetriever", "RagkitVectorStore"]
 
 BATCH = 1000  # documents of one transaction or statement; what a filter may list
 MASKING = "ragkit_ingest.clean.text_of_program"  # the core imports no part: see `knowledge.add`
@@ -65,29 +68,6 @@ class RagkitRetriever(BaseRetriever):
         kb = self.knowledge_base.adapted(where=self.where)
         hits = kb.search(query, k=self.k if k is None else k, mode=mode or self.mode)
         return [_passage(hit) for hit in hits]
-
-
-class RagkitEmbeddings(Embeddings):
-    """Embed with one of ragkit's embedding models, the settings' unless given.
-
-    A text that is longer than the model reads is a ModelError: nothing is ever cut.
-    """
-
-    def __init__(self, embedder: Embedder | None = None) -> None:
-        if embedder is None:
-            from ragkit.knowledge import build
-            from ragkit.settings.settings import load_settings
-
-            embedder = build.embedder(load_settings())
-        self.embedder = embedder
-
-    def embed_documents(self, texts: list[str]) -> list[list[float]]:
-        self.embedder.load()
-        return [[float(x) for x in row] for row in self.embedder.embed_passages(texts)]
-
-    def embed_query(self, text: str) -> list[float]:
-        self.embedder.load()
-        return [float(x) for x in self.embedder.embed_query(text)]
 
 
 class RagkitVectorStore(VectorStore):
@@ -260,7 +240,7 @@ class RagkitVectorStore(VectorStore):
         space = self._embedder.space
         where = None if filter is None else parse(filter)
         with self._store.snapshot() as reader:
-            nearest = reader.nearest(self._collection, space, _unit([embedding])[0], k, where)
+            nearest = reader.nearest(self._collection, space, unit([embedding])[0], k, where)
             chunks = [chunk for chunk, _ in nearest]
             rows = reader.vectors(space, chunks)
             return [(hit, rows[hit.chunk]) for hit in reader.hits(chunks)]
@@ -297,76 +277,9 @@ class RagkitVectorStore(VectorStore):
         ]
 
 
-def ragkit_embedder(embedding: Embeddings) -> Embedder:
-    """Return the model behind `RagkitEmbeddings`, or any other wrapped as one of ragkit's."""
-    if isinstance(embedding, RagkitEmbeddings):
-        return embedding.embedder
-    return LangChainEmbedder(embedding)
-
-
-class LangChainEmbedder:
-    """A LangChain embedding model as one of ragkit's; words stand for its tokens.
-
-    Its space is named by the model's name, where the object tells one, and the object's class.
-    """
-
-    max_tokens = 1_000_000  # LangChain does not tell; the model cuts or refuses what is too long
-
-    def __init__(self, embeddings: Embeddings) -> None:
-        self._embeddings = embeddings
-        self._space: EmbeddingSpace | None = None
-
-    @property
-    def space(self) -> EmbeddingSpace:
-        assert self._space is not None, "load it first"
-        return self._space
-
-    def load(self) -> None:
-        if self._space is None:
-            embeddings = self._embeddings
-            names = (getattr(embeddings, name, None) for name in ("model_name", "model"))
-            name = next((value for value in names if isinstance(value, str)), "")
-            kind = f"{type(embeddings).__module__}.{type(embeddings).__qualname__}"
-            dimension = len(embeddings.embed_query("dimension"))
-            self._space = EmbeddingSpace(f"{kind} {name}".strip(), "", dimension)
-
-    def token_spans(self, text: str) -> Sequence[Span]:
-        import re
-
-        return [Span(*match.span()) for match in re.finditer(r"\S+", text)]
-
-    def embed_passages(self, texts: Sequence[str]) -> Vectors:
-        self.load()
-        import numpy as np
-
-        if not texts:
-            return np.empty((0, self.space.dimension), np.float32)
-        return _unit(self._embeddings.embed_documents(list(texts)))
-
-    def embed_query(self, text: str) -> Vectors:
-        self.load()
-        row: Vectors = _unit([self._embeddings.embed_query(text)])[0]
-        return row
-
-    def reads(self, text: str) -> float:
-        return 1.0
-
-
 def _several(texts: Iterable[str]) -> list[str]:
     """List texts; a single one, which is iterable too, is not taken apart."""
     return [texts] if isinstance(texts, str) else list(texts)
-
-
-def _unit(rows: Sequence[Sequence[float] | Vectors]) -> Vectors:
-    """Scale vectors to length 1. Raises ModelError for one that has no direction."""
-    import numpy as np
-
-    vectors = np.asarray(rows, np.float32)
-    norms = np.linalg.norm(vectors, axis=1, keepdims=True)
-    if not (np.isfinite(norms).all() and (norms > 0).all()):
-        raise ModelError("The embedding model returned a vector of zeros, NaN or infinite values.")
-    unit: Vectors = vectors / norms
-    return unit
 
 
 def _new_document(
