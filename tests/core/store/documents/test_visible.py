@@ -82,7 +82,7 @@ ALLOWED: Final = {
     "jobs.upload_bytes _OF_DOCUMENT": JOB,
     "jobs.upload_bytes _PLACE": JOB,
     "jobs.upload_bytes _TAKEN": JOB,
-    "jobs.jobs _REPLACED": JOB,
+    "jobs.worker _REPLACED": JOB,
     "jobs.uploads VISIBLE": JOB,
     "vectors.estimate _SAMPLE": "judges hidden documents too, and counts only visible ones",
     "vectors.rows _DOCUMENTS": LOCKED,
