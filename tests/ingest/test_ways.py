@@ -352,7 +352,8 @@ def test_private_data_is_masked_before_it_is_embedded(way: Way) -> None:
     way.set_options(mask="email")
     way.take({"ask.md": b"# Ask ann@example.com\n\nOr write to bob@example.com.\n"})
     assert way.texts == {"ask.md": "# Ask [EMAIL]\n\nOr write to [EMAIL].\n"}
-    assert way.documents["ask.md"].title in {"Ask [EMAIL]", "ask.md", ""}  # a text alone has none
+    has_title = not isinstance(way, LangChain)  # a text alone has none
+    assert way.documents["ask.md"].title == ("Ask [EMAIL]" if has_title else "")
 
 
 @kept_by(Ingest, Ray, Adding)
