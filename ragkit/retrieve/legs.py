@@ -15,8 +15,8 @@ from ragkit.embed.current import latest
 from ragkit.embed.models import model_card, reads_all
 from ragkit.embed.recent import remember_question
 from ragkit.errors import ModelError
-from ragkit.retrieve.fusion.calibrated import Fused, estimate_background
-from ragkit.retrieve.fusion.candidates import Candidates, Ranking, fuse_wordings
+from ragkit.retrieve.fusion.calibrated import Candidates, Fused, Ranking, estimate_background
+from ragkit.retrieve.fusion.reciprocal import fuse_wordings
 from ragkit.retrieve.words import marks
 from ragkit.retrieve.words.search import LexicalHits, search_words
 from ragkit.types import Hit, SearchResult, Stage

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from heapq import nsmallest
 from statistics import NormalDist, fmean, pstdev
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+Ranking = Sequence[tuple[int, float]]  # chunks and scores, best first
 Cosine = TypeVar("Cosine", float, "NDArray[np.float64]")
 
 # BM25 is a sum of log-likelihood ratios. So is d z, up to a constant, where what answers a query
@@ -52,6 +54,54 @@ class Fused(NamedTuple):
     score: float
     dense: float | None
     lexical: float | None
+
+
+@dataclass(frozen=True)
+class Candidates:
+    """Both legs' exact scores of every candidate, and what weighs the legs.
+
+    `coverage` is the best BM25 score's share of the query's idf mass, `readable` the share of the
+    query that the embedding model was made for. With `trusted`, for a model of all languages, the
+    dense leg counts whatever the lexical one says.
+    """
+
+    dense: Mapping[int, float]
+    lexical: Mapping[int, float]
+    background: Background
+    coverage: float
+    readable: float
+    trusted: bool = False
+
+    def fuse(self) -> list[Fused]:
+        """Return all candidates, best first."""
+        return fuse(self.dense, self.lexical, self.background, self.weight)
+
+    def notes(self) -> dict[str, float | str]:
+        """Return the numbers of the fusion, for the trace."""
+        return {
+            "method": "calibrated",
+            "candidates": len(self._chunks),
+            "dense_weight": self.weight,
+            "readable": self.readable,
+            "background_mean": self.background.mean,
+            "background_deviation": self.background.deviation,
+        }
+
+    @cached_property
+    def weight(self) -> float:
+        """The dense leg's weight in the calibrated sum."""
+        return dense_weight(
+            self.dense,
+            self.lexical,
+            background=self.background,
+            coverage=self.coverage,
+            readable=self.readable,
+            trusted=self.trusted,
+        )
+
+    @property
+    def _chunks(self) -> set[int]:
+        return self.dense.keys() | self.lexical.keys()
 
 
 def fuse(

@@ -1,10 +1,13 @@
-"""Reciprocal rank fusion of the rankings of several wordings; both legs of one are fused by
-`ragkit.retrieve.fusion.calibrated`.
+"""Reciprocal rank fusion of the rankings of several wordings.
+
+Both legs of one wording are fused by `ragkit.retrieve.fusion.calibrated`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+
+from ragkit.retrieve.fusion.calibrated import Fused
 
 K = 60  # the paper's, which reports that it is not critical
 
@@ -22,6 +25,14 @@ def reciprocal_rank(rankings: Sequence[Sequence[int]], *, k: int = K) -> list[tu
     for ranking in rankings:
         for rank, chunk in enumerate(ranking, start=1):
             scores[chunk] = scores.get(chunk, 0.0) + 1 / (k + rank)
-    return sorted(
-        scores.items(), key=lambda pair: -pair[1]
-    )  # stable: of equals the first stays first
+    return sorted(scores.items(), key=lambda pair: -pair[1])  # stable: equals keep their order
+
+
+def fuse_wordings(rankings: Sequence[Sequence[Fused]]) -> list[Fused]:
+    """Fuse several wordings' rankings; a chunk has the legs' scores of the first that lists it."""
+    first = {fused.chunk: fused for ranking in reversed(rankings) for fused in ranking}
+    ranks = [[fused.chunk for fused in ranking] for ranking in rankings]
+    return [
+        Fused(chunk, score, first[chunk].dense, first[chunk].lexical)
+        for chunk, score in reciprocal_rank(ranks)
+    ]
