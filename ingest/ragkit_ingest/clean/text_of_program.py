@@ -27,7 +27,8 @@ def masked_text(
 
     def masked(value: object, key: str) -> object:
         if isinstance(value, Mapping):
-            return {masked_line(name, kinds)[0]: masked(item, name) for name, item in value.items()}
+            names = {uniform(str(name), options.unicode): item for name, item in value.items()}
+            return {masked_line(name, kinds)[0]: masked(item, name) for name, item in names.items()}
         if isinstance(value, list | tuple):
             return [masked(item, key) for item in value]
         if isinstance(value, str):
@@ -37,7 +38,6 @@ def masked_text(
         (result,) = masked_metadata({key: value}, kinds)[0].values()
         return result
 
-    values = {uniform(key, options.unicode): value for key, value in metadata.items()}
-    masked_values = masked(values, "")
+    masked_values = masked(metadata, "")
     assert isinstance(masked_values, dict)
     return masked_line(uniform(text, options.unicode), kinds)[0], masked_values

@@ -192,7 +192,10 @@ def test_private_data_is_masked_in_texts_and_metadata(store: RagkitVectorStore) 
     store.add_texts([text], [metadata], ids=["a"])
     store._store.set_ingest_options("langchain", {"mask": "email"})
     store.add_texts([text], [metadata], ids=["a"])  # the same, made anew
-    [kept] = store.get_by_ids(["a"])
+    hidden = {"n": {"ann@exam\u200bple.com": 1, 2: "two"}}
+    store.add_texts([text], [hidden], ids=["b"])
+    [kept, other] = store.get_by_ids(["a", "b"])
+    assert other.metadata == {"n": {"[EMAIL]": 1, "2": "two"}}
     assert kept.page_content == "Write to [EMAIL]."
     assert kept.metadata == {"of": ["[EMAIL]", 7], "n": {"x": None}}
     assert store.similarity_search("bob@example.com", k=1, mode="lexical") == []
