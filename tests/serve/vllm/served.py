@@ -118,6 +118,9 @@ def served(
         running = Served(process, output, log)
         running.wait_ready()
         yield running
+    except BaseException:  # pytest shows it with the failure
+        print(log.read_text(errors="replace")[-8000:], file=sys.stderr)
+        raise
     finally:
         process.send_signal(signal.SIGTERM)
         try:

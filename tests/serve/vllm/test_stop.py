@@ -16,6 +16,7 @@ pytestmark = pytest.mark.vllm
 def test_a_running_stream_ends_whole_when_it_is_stopped(memorised: Path, tmp_path: Path) -> None:
     """Also with the options that the other server has not, and at a unix socket."""
     chosen: list[object] = ["--unix-socket", tmp_path / "v.sock", "--max-num-seqs", 8]
+    chosen += ["--shutdown-timeout", 60]  # another test may take both cores
     chosen += ["--speculative-ngram-tokens", 3, "--structured-outputs", "xgrammar"]
     if "avx512" in Path("/proc/cpuinfo").read_text():  # on a CPU with less its worker died at start
         chosen += ["--kv-cache-dtype", "fp8"]
