@@ -28,6 +28,8 @@ _BROKEN: Final = (aiohttp.ClientError, TimeoutError)
 IDLE_S: Final = 5.0  # arbitrary: how long a connection waits for another request; vLLM's own is 5
 MAX_QUOTED_CHARS: Final = 200  # of a server's words, in the log
 
+_Event = tuple[bytes, bool]  # as it came, and whether it is `[DONE]`
+
 
 @dataclass(frozen=True, slots=True)
 class Whole:
@@ -44,10 +46,10 @@ class Events:
     """
 
     def __init__(
-        self, server: ModelServer, first: bytes, remainder: AsyncGenerator[bytes, None]
+        self, server: ModelServer, first: _Event, remainder: AsyncGenerator[_Event, None]
     ) -> None:
         self._server = server
-        self._first: bytes | None = first
+        self._first: _Event | None = first
         self._remainder = remainder
         self._complete = False
 
@@ -57,17 +59,15 @@ class Events:
     async def __anext__(self) -> bytes:
         if self._complete:
             raise StopAsyncIteration
-        event, self._first = self._first, None
-        if event is None:
-            event = await self._next()
-        self._complete = data_of(event).startswith(DONE)
+        first, self._first = self._first, None
+        event, self._complete = first or await self._next()
         return event
 
     async def aclose(self) -> None:
         """Hang up, unless the answer was read to its end."""
         await self._remainder.aclose()
 
-    async def _next(self) -> bytes:
+    async def _next(self) -> _Event:
         try:
             return await anext(self._remainder)
         except (*_BROKEN, ValueError, StopAsyncIteration) as error:
@@ -167,21 +167,21 @@ async def _begun(server: ModelServer, response: aiohttp.ClientResponse) -> Event
         return Failure(server, f"broke its answer off ({_reason(error)}): see its log")
 
 
-async def _events(response: aiohttp.ClientResponse) -> AsyncGenerator[bytes, None]:
+async def _events(response: aiohttp.ClientResponse) -> AsyncGenerator[_Event, None]:
     """Yield the events of an answer, unchanged. Raises ValueError."""
     try:
         async for event in read_events(response.content.iter_any()):
-            _check(event)
-            yield event + b"\n\n"
+            data = data_of(event)
+            is_last = data.startswith(DONE)
+            if data and not is_last:
+                _check(data)
+            yield event + b"\n\n", is_last
     finally:
         response.release()  # closes the connection where there is more to come
 
 
-def _check(event: bytes) -> None:
+def _check(data: bytes) -> None:
     """Raise ValueError for an event that is no JSON, or in which the server says that it failed."""
-    data = data_of(event)
-    if not data or data.startswith(DONE):
-        return
     try:
         chunk = json.loads(data)
     except ValueError as error:
