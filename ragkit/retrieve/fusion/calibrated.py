@@ -60,6 +60,7 @@ class Fused(NamedTuple):
 class Candidates:
     """Both legs' exact scores of every candidate, and what weighs the legs.
 
+    `dense` holds the cosine and `lexical` the BM25 score of every candidate that has one.
     `coverage` is the best BM25 score's share of the query's idf mass, `readable` the share of the
     query that the embedding model was made for. With `trusted`, for a model of all languages, the
     dense leg counts whatever the lexical one says.
@@ -69,18 +70,39 @@ class Candidates:
     lexical: Mapping[int, float]
     background: Background
     coverage: float
-    readable: float
+    readable: float = 1.0
     trusted: bool = False
 
     def fuse(self) -> list[Fused]:
-        """Return all candidates, best first."""
-        return fuse(self.dense, self.lexical, self.background, self.weight)
+        """Return all candidates, best first: by score, then by cosine, then by chunk id.
+
+        score = BM25 + 3 w z, in nats: z is how many standard deviations the cosine lies above the
+        collection's mean, w the `weight` of the dense leg. A chunk that has no word of the query
+        has BM25 0, one without a vector z 0.
+
+        >>> fused = Candidates({1: 0.7, 2: 0.1}, {2: 4.0}, Background(0.1, 0.1), 0.05).fuse()
+        >>> [(f.chunk, round(f.score, 2)) for f in fused]
+        [(1, 13.5), (2, 4.0)]
+        """
+        import numpy as np
+
+        dense = self.dense
+        chunks = [*dense, *(chunk for chunk in self.lexical if chunk not in dense)]
+        cosines = [*dense.values(), *[None] * (len(chunks) - len(dense))]
+        bm25 = [self.lexical.get(chunk) for chunk in chunks]
+        z = np.zeros(len(chunks))
+        values = np.fromiter(dense.values(), np.float64, len(dense))
+        z[: len(dense)] = self.background.deviations(values)
+        scores = np.array([score or 0.0 for score in bm25]) + NATS_PER_DEVIATION * self.weight * z
+        order = np.lexsort((np.array(chunks, np.int64), -z, -scores))
+        fused = list(map(Fused, chunks, scores.tolist(), cosines, bm25))
+        return [fused[place] for place in order.tolist()]
 
     def notes(self) -> dict[str, float | str]:
         """Return the numbers of the fusion, for the trace."""
         return {
             "method": "calibrated",
-            "candidates": len(self._chunks),
+            "candidates": len(self.dense.keys() | self.lexical.keys()),
             "dense_weight": self.weight,
             "readable": self.readable,
             "background_mean": self.background.mean,
@@ -89,74 +111,20 @@ class Candidates:
 
     @cached_property
     def weight(self) -> float:
-        """The dense leg's weight in the calibrated sum."""
-        return dense_weight(
-            self.dense,
-            self.lexical,
-            background=self.background,
-            coverage=self.coverage,
-            readable=self.readable,
-            trusted=self.trusted,
-        )
+        """The dense leg's weight in the calibrated sum, 0 to 1.
 
-    @property
-    def _chunks(self) -> set[int]:
-        return self.dense.keys() | self.lexical.keys()
-
-
-def fuse(
-    dense: Mapping[int, float],
-    lexical: Mapping[int, float],
-    background: Background,
-    weight: float,
-) -> list[Fused]:
-    """Fuse the legs' scores, best first: by score, then by cosine, then by chunk id.
-
-    score = BM25 + 3 w z, in nats: z is how many standard deviations the cosine lies above the
-    collection's mean, w the `weight` of the dense leg. A chunk that has no word of the query has
-    BM25 0, one without a vector z 0. `dense` holds the cosine and `lexical` the BM25 score of every
-    candidate that has one.
-
-    >>> fused = fuse({1: 0.7, 2: 0.1}, {2: 4.0}, Background(0.1, 0.1), 0.75)
-    >>> [(f.chunk, round(f.score, 2)) for f in fused]
-    [(1, 13.5), (2, 4.0)]
-    """
-    import numpy as np
-
-    chunks = [*dense, *(chunk for chunk in lexical if chunk not in dense)]
-    cosines = [*dense.values(), *[None] * (len(chunks) - len(dense))]
-    bm25 = [lexical.get(chunk) for chunk in chunks]
-    z = np.zeros(len(chunks))
-    z[: len(dense)] = background.deviations(np.fromiter(dense.values(), np.float64, len(dense)))
-    scores = np.array([score or 0.0 for score in bm25]) + NATS_PER_DEVIATION * weight * z
-    order = np.lexsort((np.array(chunks, np.int64), -z, -scores))
-    fused = list(map(Fused, chunks, scores.tolist(), cosines, bm25))
-    return [fused[place] for place in order.tolist()]
-
-
-def dense_weight(
-    dense: Mapping[int, float],
-    lexical: Mapping[int, float],
-    *,
-    background: Background,
-    coverage: float,
-    readable: float = 1.0,
-    trusted: bool = False,
-) -> float:
-    """Return the w of `fuse`, 0 to 1.
-
-    It is 1 without lexical hits, `readable` for a trusted model, and else `dense_trust` times
-    `readable`. `coverage` is the best BM25 score's share of the query's idf mass, `readable` the
-    share of the query that the embedding model was made for.
-    """
-    if not lexical:
-        return 1.0
-    if trusted:
-        return readable
-    witnesses = nsmallest(WITNESSES, lexical, key=lambda chunk: (-lexical[chunk], chunk))
-    z = [background.deviations(dense[c]) if c in dense else 0.0 for c in witnesses]
-    agreement = fmean(z, [lexical[chunk] for chunk in witnesses])
-    return readable * dense_trust(agreement, coverage)
+        It is 1 without lexical hits, `readable` for a trusted model, and else `dense_trust` times
+        `readable`.
+        """
+        lexical, dense = self.lexical, self.dense
+        if not lexical:
+            return 1.0
+        if self.trusted:
+            return self.readable
+        witnesses = nsmallest(WITNESSES, lexical, key=lambda chunk: (-lexical[chunk], chunk))
+        z = [self.background.deviations(dense[c]) if c in dense else 0.0 for c in witnesses]
+        agreement = fmean(z, [lexical[chunk] for chunk in witnesses])
+        return self.readable * dense_trust(agreement, self.coverage)
 
 
 def dense_trust(agreement: float, coverage: float) -> float:

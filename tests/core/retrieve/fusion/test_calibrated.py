@@ -3,17 +3,17 @@
 from collections.abc import Mapping
 from math import isfinite
 from statistics import NormalDist
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragkit.retrieve.fusion import calibrated
 from ragkit.retrieve.fusion.calibrated import (
     Background,
+    Candidates,
     Fused,
     dense_trust,
-    dense_weight,
     estimate_background,
 )
 
@@ -22,18 +22,8 @@ LEGS = st.dictionaries(st.integers(1, 20), st.floats(0.01, 30))
 COSINES = st.dictionaries(st.integers(1, 20), st.floats(-1, 1))
 
 
-def fuse(
-    dense: Mapping[int, float],
-    lexical: Mapping[int, float],
-    *,
-    background: Background,
-    coverage: float,
-    readable: float = 1.0,
-) -> list[Fused]:
-    weight = dense_weight(
-        dense, lexical, background=background, coverage=coverage, readable=readable
-    )
-    return calibrated.fuse(dense, lexical, background, weight)
+def fuse(dense: Mapping[int, float], lexical: Mapping[int, float], **of_query: Any) -> list[Fused]:
+    return Candidates(dense, lexical, **of_query).fuse()
 
 
 def order(fused: list[Fused]) -> list[int]:
