@@ -15,7 +15,7 @@ from benchmarks.made_up import COLLECTION, MadeUp, made_up
 from benchmarks.sizes import keep, kept, sizes
 from benchmarks.targets import at_most
 from ragkit.retrieve.search import HybridRetriever
-from ragkit.store.words import segment_cache
+from ragkit.store.words import segment_rows
 
 if TYPE_CHECKING:
     from ragkit.types import Mode
@@ -92,7 +92,7 @@ def _measure(store: MadeUp) -> dict[str, Any]:
         }
     memory = {
         "server": footprint.server_memory(store.home),
-        "cache": segment_cache.CACHE.bytes,
+        "cache": segment_rows.CACHE.size,
     }
     return {
         **store.noted,

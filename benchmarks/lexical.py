@@ -26,7 +26,7 @@ from ragkit.settings.settings import Settings
 from ragkit.store.connection.transactions import lent
 from ragkit.store.open import Database, open_database
 from ragkit.store.session import open_session
-from ragkit.store.words import postings, segment_cache
+from ragkit.store.words import postings, segment_rows
 from ragkit.text.terms import Terms
 
 QUERIES: Final = 200
@@ -109,7 +109,7 @@ def _measure(size: int) -> dict[str, Any]:
             peer, arrays = bm25s(corpus, K)
             _agree(database, peer, asked)
             times = _in_turn(database, peer, asked)
-            sizes |= {"cache": segment_cache.CACHE.bytes, "bm25s": arrays}
+            sizes |= {"cache": segment_rows.CACHE.size, "bm25s": arrays}
             sizes["server"] = footprint.server_memory(folder)
             times["cold"] = _cold(database, asked[:COLD_QUERIES])
             times["tsvector"], sizes["tsvector"] = tsvector(
@@ -139,7 +139,7 @@ def _in_turn(
 def _cold(database: Database, asked: list[list[str]]) -> list[float]:
     times = []
     for words in asked:
-        segment_cache.CACHE.clear()
+        segment_rows.CACHE.clear()
         times.append(_timed(partial(_search, database, words)))
     return times
 

@@ -6,11 +6,11 @@ they cite. Questions about the same documents meet the same sentences.
 
 from __future__ import annotations
 
-from collections import OrderedDict
-from collections.abc import Sequence
-from threading import Lock
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 from weakref import WeakKeyDictionary
+
+from ragkit.system.lru_cache import LruCache
 
 if TYPE_CHECKING:
     from ragkit.contracts import Embedder, Vectors
@@ -21,30 +21,7 @@ _MOST_CHARS: Final = 2000  # of a text that is remembered: what is longer is no 
 _Key = tuple[bool, str]  # whether it is a question, and the text
 
 
-class _Recent:
-    """The vectors that one model made last. Threads may share it."""
-
-    def __init__(self) -> None:
-        self._vectors: OrderedDict[_Key, Vectors] = OrderedDict()
-        self._lock = Lock()
-
-    def get(self, key: _Key) -> Vectors | None:
-        with self._lock:
-            vector = self._vectors.get(key)
-            if vector is not None:
-                self._vectors.move_to_end(key)
-            return vector
-
-    def put(self, key: _Key, vector: Vectors) -> None:
-        if len(key[1]) > _MOST_CHARS:
-            return
-        with self._lock:
-            self._vectors[key] = vector
-            if len(self._vectors) > _MOST:
-                self._vectors.popitem(last=False)
-
-
-_OF_MODELS: WeakKeyDictionary[Embedder, _Recent] = WeakKeyDictionary()
+_OF_MODELS: WeakKeyDictionary[Embedder, LruCache[_Key, Vectors]] = WeakKeyDictionary()
 
 
 def embed_sentences(model: Embedder, texts: Sequence[str]) -> Vectors:
@@ -55,38 +32,39 @@ def embed_sentences(model: Embedder, texts: Sequence[str]) -> Vectors:
     import numpy as np
 
     recent = _recent(model)
-    vectors: dict[str, Vectors] = {}
-    missing: list[str] = []
-    for text in dict.fromkeys(texts):
-        vector = recent.get((False, text))
-        if vector is None:
-            missing.append(text)
-        else:
-            vectors[text] = vector
+    keys = [(False, text) for text in texts]
+    vectors = recent.get(keys)
+    missing = [key for key in dict.fromkeys(keys) if key not in vectors]
     if missing:
-        for text, vector in zip(missing, model.embed_passages(missing), strict=True):
-            vectors[text] = vector
-            recent.put((False, text), vector.copy())  # a row alone would hold the whole batch
-    return np.stack([vectors[text] for text in texts])
+        rows = model.embed_passages([text for _, text in missing])
+        made = dict(zip(missing, rows, strict=True))
+        vectors |= made
+        # A row alone would hold the whole batch.
+        _remember(recent, {key: row.copy() for key, row in made.items()})
+    return np.stack([vectors[key] for key in keys])
 
 
 def embed_question(model: Embedder, text: str) -> Vectors:
     """Return a model's vector of a question, shape (dimension,)."""
-    recent = _recent(model)
-    vector = recent.get((True, text))
+    key = (True, text)
+    vector = _recent(model).get([key]).get(key)
     if vector is None:
         vector = model.embed_query(text)
-        recent.put((True, text), vector)
+        remember_question(model, text, vector)
     return vector
 
 
 def remember_question(model: Embedder, text: str, vector: Vectors) -> None:
     """Note the vector that a search has made of a question."""
-    _recent(model).put((True, text), vector)
+    _remember(_recent(model), {(True, text): vector})
 
 
-def _recent(model: Embedder) -> _Recent:
+def _remember(recent: LruCache[_Key, Vectors], vectors: Mapping[_Key, Vectors]) -> None:
+    recent.put({key: (row, 1) for key, row in vectors.items() if len(key[1]) <= _MOST_CHARS})
+
+
+def _recent(model: Embedder) -> LruCache[_Key, Vectors]:
     try:
-        return _OF_MODELS.setdefault(model, _Recent())
+        return _OF_MODELS.setdefault(model, LruCache(_MOST))
     except TypeError:  # of a class whose objects cannot be keys: nothing is remembered
-        return _Recent()
+        return LruCache(_MOST)

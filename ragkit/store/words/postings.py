@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from ragkit.store.words import segment_rows
 from ragkit.store.words import segments as packed
 from ragkit.store.words.merge import MAX_EMPTY, MAX_SEGMENTS, merge, segments_to_merge
-from ragkit.store.words.segment_cache import CACHE
+from ragkit.store.words.segment_rows import CACHE
 from ragkit.store.words.segment_state import State
 from ragkit.text.postings import Posting, Postings, Term
 from ragkit.text.terms import Terms

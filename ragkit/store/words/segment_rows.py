@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Hashable, Iterable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from ragkit.store.connection.copy import loading
 from ragkit.store.words import segments as packed
-from ragkit.store.words.segment_cache import CACHE
+from ragkit.system.lru_cache import LruCache
 from ragkit.text.postings import Segment
 
 if TYPE_CHECKING:
@@ -17,6 +17,14 @@ if TYPE_CHECKING:
 
     from ragkit.store.session import Session
     from ragkit.text.postings import Integers
+
+# Decoded parts of the word index, by bytes. A segment never changes and its number is random, never
+# used again, so what is kept is right for as long as anyone asks for that number. So is what
+# somebody may read of several, under all their numbers: whatever changes that adds one. Which there
+# are is asked in each transaction, elsewhere.
+MAX_BYTES: Final = 256 << 20  # arbitrary: the frequent terms of some million chunks
+OVERHEAD: Final = 300  # bytes: about what the objects around an array take
+CACHE: Final[LruCache[Hashable, object]] = LruCache(MAX_BYTES, overhead=OVERHEAD)
 
 _ADD = """
     INSERT INTO lexical_segment (tenant, collection_id, id, chunks, terms, ids, lengths)
@@ -38,7 +46,7 @@ _SEGMENTS = """
 def add(session: Session, collection: int, ids: NDArray[np.int64], lengths: Integers) -> int:
     """Add a segment of these chunks, by ascending id; return its number.
 
-    Numbers are random, never the same again in whatever database: see `SegmentCache`.
+    Numbers are random, never the same again in whatever database: see `CACHE`.
     """
     import numpy as np
 

@@ -15,7 +15,7 @@ from ragkit.store.documents import visible as access
 from ragkit.store.documents.visible import Hidden
 from ragkit.store.words import segment_rows
 from ragkit.store.words import segments as packed
-from ragkit.store.words.segment_cache import CACHE
+from ragkit.store.words.segment_rows import CACHE
 from ragkit.text.postings import Posting, Segment, Term
 
 if TYPE_CHECKING:

@@ -24,7 +24,7 @@ from ragkit.store.reader import PostgresReader
 from ragkit.store.session import Session, open_session
 from ragkit.store.words import postings
 from ragkit.store.words.merge import MAX_EMPTY
-from ragkit.store.words.segment_cache import CACHE
+from ragkit.store.words.segment_rows import CACHE
 from ragkit.store.words.segment_state import State
 from ragkit.testing.corpus import fill, new_document
 from ragkit.text.analyse import analyse
@@ -341,18 +341,18 @@ def test_what_is_kept_of_readers_is_counted_and_makes_room(
     CACHE.clear()
     many: list[Readers] = [(f"user:{n}", "group:" + "x" * 1000) for n in range(20)]
     for readers in many:
-        before = CACHE.bytes
+        before = CACHE.size
         words.check(readers)
-        assert CACHE.bytes - before > 1000
+        assert CACHE.size - before > 1000
     (kept,) = [one for (name, one) in kept_states() if name[1] == frozenset(many[0] or ())]
     assert sum(int(one.gone.sum()) for one in kept.joined if one.gone is not None) == 2
-    monkeypatch.setattr(CACHE, "_max", CACHE.bytes // 4)
+    monkeypatch.setattr(CACHE, "_max", CACHE.size // 4)
     del asked[:]
     for _ in range(2):
         for readers in many:
             words.check(readers)
     assert len(asked) >= 39  # the first one stood until there was something to make room for
-    assert CACHE.bytes <= CACHE._max
+    assert CACHE.size <= CACHE._max
 
 
 def kept_states() -> list[tuple[Any, State]]:

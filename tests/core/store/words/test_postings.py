@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import struct
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from threading import Event, Thread
 from typing import Any
 
@@ -24,7 +24,8 @@ from ragkit.store.open import open_database
 from ragkit.store.session import Session, open_session
 from ragkit.store.words import postings, segment_rows, segment_state, segments
 from ragkit.store.words.merge import MAX_EMPTY, MAX_SEGMENTS
-from ragkit.store.words.segment_cache import CACHE, SegmentCache
+from ragkit.store.words.segment_rows import CACHE, MAX_BYTES, OVERHEAD
+from ragkit.system.lru_cache import LruCache
 from ragkit.text.postings import Posting, Postings, Segment
 from ragkit.text.terms import Terms
 from tests.core.store.conftest import Tenanted
@@ -246,9 +247,9 @@ def test_what_is_kept_in_memory_follows_every_write(pool: Pool) -> None:
     chunks = {1: "wing tail", 2: "wing"}
     add(pool, chunks)
     assert_holds(pool, chunks)
-    before = CACHE.bytes
+    before = CACHE.size
     assert_holds(pool, chunks)
-    assert CACHE.bytes == before
+    assert CACHE.size == before
     chunks[3] = "tail tail"
     add(pool, {3: chunks[3]})
     assert_holds(pool, chunks)
@@ -302,18 +303,6 @@ def test_readers_are_served_while_segments_are_merged(pool: Pool) -> None:
         thread.join(60)
     assert wrong == []
     assert_holds(pool, chunks)
-
-
-def test_the_cache_keeps_to_its_bytes_and_drops_what_was_used_longest_ago() -> None:
-    cache = SegmentCache(max_bytes=1000)
-    cache.put({"a": ("A", 100), "b": (None, 100)})
-    assert cache.get(["a", "b", "c"]) == {"a": "A", "b": None}
-    cache.get(["a"])
-    cache.put({"c": ("C", 100)})
-    assert cache.get(["a", "b", "c"]) == {"a": "A", "c": "C"}
-    assert cache.bytes == 2 * 400
-    cache.put({"a": ("too large", 2000)})
-    assert (cache.get(["a", "c"]), cache.bytes) == ({}, 0)
 
 
 def _write_old(conn: Connection[Any], texts: dict[int, str], dead: Sequence[int]) -> None:
@@ -401,7 +390,7 @@ def test_a_term_is_kept_only_as_long_as_its_parts_are(
     """A term made of dropped parts would hold what the cache no longer counts."""
     chunks = {n: f"wing w{n}" for n in range(200)}
     add(pool, chunks)
-    cache = SegmentCache()
+    cache: LruCache[Hashable, object] = LruCache(MAX_BYTES, overhead=OVERHEAD)
     for module in (postings, segment_rows, segment_state):
         monkeypatch.setattr(module, "CACHE", cache)
     first = read(pool, "wing").terms["wing"]
