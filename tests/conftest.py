@@ -1,5 +1,6 @@
 """What tests of every part share: a real PostgreSQL, databases, a model, the data, a browser."""
 
+import logging
 import os
 import shutil
 import signal
@@ -26,12 +27,23 @@ CHROMIUM = Path("/usr/bin/chromium")
 PATIENCE_S = 60  # to connect: on a busy machine a server may take longer than users wait
 
 
+class Loggers(dict[str, Any]):
+    """The loggers by name, which may be listed while other threads make more.
+
+    pytest goes through them before each step of a test, when a test's server may just be importing.
+    """
+
+    def values(self) -> Any:
+        return list(super().values())
+
+
 def pytest_configure() -> None:
     """Let the programs that tests start be interrupted, and speak English.
 
     Whoever is started in the background by a shell without job control ignores Ctrl-C, and so does
     everything that he starts.
     """
+    logging.root.manager.loggerDict = Loggers(logging.root.manager.loggerDict)
     if language() != "en":
         os.environ["LC_ALL"] = "C.UTF-8"
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
