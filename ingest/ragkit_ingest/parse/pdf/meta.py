@@ -8,6 +8,7 @@ from datetime import datetime, timedelta, timezone
 from typing import TYPE_CHECKING
 
 from ragkit_ingest.parse.pdf.paragraphs import key
+from ragkit_ingest.parse.titles import is_title
 
 if TYPE_CHECKING:
     from pypdfium2 import PdfDocument
@@ -33,8 +34,9 @@ def metadata(document: PdfDocument) -> dict[str, str]:
 
 
 def title(document: PdfDocument) -> str:
-    """Give the title that a document has in its properties; "" for none."""
-    return str(document.get_metadata_dict(skip_empty=True).get("Title", ""))
+    """Give the title that a document has in its properties; "" for none and for a program's."""
+    text = str(document.get_metadata_dict(skip_empty=True).get("Title", ""))
+    return text if is_title(text) else ""
 
 
 def date(text: str) -> str:

@@ -91,6 +91,11 @@ def test_lines_become_paragraphs_and_pages_are_numbered() -> None:
     assert (parsed.title, parsed.metadata) == ("The manual", {"author": "A. Writer"})
 
 
+@pytest.mark.parametrize("title", ["untitled", "Microsoft Word - plan.docx", "Introduction"])
+def test_a_title_that_a_program_wrote_is_none(title: str) -> None:
+    assert parse(make_pdf([PAGE_ONE], title=title)).title == ""
+
+
 def test_the_outline_makes_headings() -> None:
     parsed = parse(make_pdf([PAGE_ONE], outline="1. MOUNTING"))
     first = parsed.blocks[0]
