@@ -4,17 +4,46 @@ from collections.abc import Sequence
 
 HEIGHT = 792
 COURIER = 0.6  # a character's width in font sizes
+_CHINESE = (
+    "/Type /Font /Subtype /Type0 /BaseFont /{name} /Encoding /UniGB-UCS2-H /DescendantFonts"
+    " [<< /Type /Font /Subtype /CIDFontType0 /BaseFont /{name} /DW 1000 /CIDSystemInfo"
+    " << /Registry (Adobe) /Ordering (GB1) /Supplement 2 >> >>]"
+)
+# What pages call them: Courier is F1, object 3 of each file.
+FONTS = {
+    "F2": "/Type /Font /Subtype /Type1 /BaseFont /Courier-Bold",
+    "F3": "/Type /Font /Subtype /Type1 /BaseFont /Times-Roman",
+    "F4": "/Type /Font /Subtype /Type1 /BaseFont /Times-Bold",
+    "F5": _CHINESE.format(name="STSong-Light"),
+    "F6": _CHINESE.format(name="SimHei"),
+}
 
 
-def text(x: float, y: float, line: str, *, size: float = 12) -> str:
-    """Set a line in Courier with its baseline's left end at a place."""
-    escaped = line.replace("\\", r"\\").replace("(", r"\(").replace(")", r"\)")
-    return f"BT /F1 {size} Tf 1 0 0 1 {x} {y} Tm ({escaped}) Tj ET\n"
+def text(
+    x: float, y: float, line: str, *, size: float = 12, font: str = "F1", turn: str = "1 0 0 1"
+) -> str:
+    """Set a line with its baseline's left end at a place; `turn`: the text's matrix."""
+    if font in {"F5", "F6"}:
+        shown = f"<{line.encode('utf-16-be').hex()}>"
+    else:
+        escaped = line.replace("\\", r"\\").replace("(", r"\(").replace(")", r"\)")
+        shown = f"({escaped})"
+    return f"BT /{font} {size} Tf {turn} {x} {y} Tm {shown} Tj ET\n"
 
 
-def column(x: float, top: float, lines: Sequence[str], *, step: float = 14) -> str:
+def column(
+    x: float,
+    top: float,
+    lines: Sequence[str],
+    *,
+    step: float = 14,
+    size: float = 12,
+    font: str = "F1",
+) -> str:
     """Set lines below each other; an empty one is a gap."""
-    return "".join(text(x, top - step * n, line) for n, line in enumerate(lines) if line)
+    return "".join(
+        text(x, top - step * n, line, size=size, font=font) for n, line in enumerate(lines) if line
+    )
 
 
 def rule(x0: float, y0: float, x1: float, y1: float) -> str:
@@ -57,6 +86,7 @@ def pdf(
     first = 5 + len(extra) + bool(picture)
     kids = " ".join(f"{first + 2 * n} 0 R" for n in range(len(pages)))
     shown = f" /XObject << /I1 {5 + len(extra)} 0 R >>" if picture else ""
+    fonts = " ".join(f"/{name} << {body} >>" for name, body in FONTS.items())
     objects: list[bytes] = [
         f"<< /Type /Catalog /Pages 2 0 R {catalog} >>".encode(),
         f"<< /Type /Pages /Kids [{kids}] /Count {len(pages)} >>".encode(),
@@ -69,7 +99,7 @@ def pdf(
         objects.append(
             f"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 {HEIGHT}] {page}"
             f" /Contents {first + 2 * n + 1} 0 R"
-            f" /Resources << /Font << /F1 3 0 R >>{shown} >> >>".encode()
+            f" /Resources << /Font << /F1 3 0 R {fonts} >>{shown} >> >>".encode()
         )
         stream = content.encode("latin-1")
         objects.append(b"<< /Length %d >>\nstream\n%s\nendstream" % (len(stream), stream))

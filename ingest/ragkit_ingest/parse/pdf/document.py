@@ -7,7 +7,7 @@ It puts the pieces together; how each is found stands in the modules beside it.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -19,8 +19,10 @@ from ragkit_ingest.parse.options import ParseOptions
 from ragkit_ingest.parse.pdf.aligned import with_aligned
 from ragkit_ingest.parse.pdf.columns import in_reading_order
 from ragkit_ingest.parse.pdf.furniture import furniture
+from ragkit_ingest.parse.pdf.headings import headings
 from ragkit_ingest.parse.pdf.lines import Line, lines
 from ragkit_ingest.parse.pdf.meta import label, metadata, outline, title
+from ragkit_ingest.parse.pdf.paragraphs import key
 from ragkit_ingest.parse.pdf.rules import rules
 from ragkit_ingest.parse.pdf.scan import is_drawn, is_picture, picture
 from ragkit_ingest.parse.pdf.tables import may_have_tables, with_tables
@@ -165,12 +167,22 @@ def _by_ocr(document: PdfDocument, scans: Sequence[int]) -> Iterator[tuple[int, 
 
 def _written(document: PdfDocument, pages: Sequence[_Page], notes: Counter[str]) -> ParsedText:
     builder = Builder()
-    headings = outline(document)
-    words = words_of([page.lines for page in pages])
-    for page in pages:
+    titles = outline(document)
+    page_lines = [page.lines for page in pages]
+    words = words_of(page_lines)
+    by_font = {} if _is_outlined(pages, titles) else headings(page_lines)
+    for place, page in enumerate(pages):
         if page.lines:
             builder.page(page.index + 1)
-        write(page.lines, headings.get(page.index, {}), words, builder)
+        places = {line: heading for (at, line), heading in by_font.items() if at == place}
+        write(page.lines, titles.get(page.index, {}), words, builder, places)
     parsed = builder.result(title=title(document), metadata=metadata(document))
     labelled = tuple(replace(p, label=label(document, p.number - 1)) for p in parsed.pages)
     return replace(parsed, pages=labelled, notes={kind: n for kind, n in notes.items() if n})
+
+
+def _is_outlined(pages: Sequence[_Page], titles: Mapping[int, Mapping[str, int]]) -> bool:
+    """Say whether the outline names a line of a page; some only count the pages."""
+    return any(
+        key(line.text) in titles.get(page.index, {}) for page in pages for line in page.lines
+    )

@@ -12,6 +12,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from ragkit_ingest.parse.pdf.fonts import Font, Fonts
+
 if TYPE_CHECKING:
     from pypdfium2 import PdfPage
 
@@ -23,7 +25,12 @@ _RIGHT_TO_LEFT = re.compile("[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]")
 _ODD = re.compile(f"{_CONTROLS.pattern}|[\ud800-\udfff]")
 _WIDE_GAP = 2.0  # in line heights: between the columns of a table, never between words
 _RAISED = 0.25  # of a line's height: a word so much higher or lower is on another line
+_LEVEL = 0.1  # of a line's height: letters of one line stand on one level, and hardly overlap
+_LETTER = 0.12  # of a line's height: white between letters; up to _WORD, it is a space
+_WORD = 0.6
 _UPRIGHT = 0.2  # radians, arbitrary: more is text set at an angle
+
+_NO_FONT = Font()
 
 Gap = tuple[float, float]  # where it begins and ends
 Box = tuple[float, float, float, float]  # left, right, bottom, top
@@ -48,6 +55,7 @@ class Line:
     is_broken: bool = False
     is_turned: bool = False
     rows: tuple[tuple[str, ...], ...] = ()
+    font: Font = _NO_FONT
 
     @property
     def top(self) -> float:
@@ -98,14 +106,43 @@ def lines(page: PdfPage) -> list[Line]:
         handle = textpage.raw
         text = _text(handle)
         boxes = _Boxes(handle, page)
-        return [
+        page_lines = [
             line
             for match in _LINE.finditer(text)
             for start, end, is_broken in _whole_lines(text, *match.span())
             for line in _lines(text, start, end, boxes, is_broken)
         ]
+        return _respelled(page_lines)
     finally:
         textpage.close()
+
+
+def _respelled(lines: Sequence[Line]) -> list[Line]:
+    """Join letters that pdfium takes for lines, as it does on pages of few lines far apart."""
+    if 3 * sum(len(line.text) == 1 for line in lines) < len(lines):
+        return list(lines)
+    joined: list[Line] = []
+    for line in lines:
+        last = joined[-1] if joined else None
+        gap = line.left - last.right if last else 0.0
+        if (
+            last
+            and abs(last.bottom - line.bottom) <= _LEVEL * line.height
+            and last.font == line.font
+            and not (last.is_turned or last.is_broken)
+            and -_LEVEL * line.height <= gap <= _WORD * line.height
+        ):
+            has_space = gap > _LETTER * line.height or last.text.endswith(" ")
+            joined[-1] = replace(
+                last,
+                text=last.text.rstrip() + (" " if has_space else "") + line.text,
+                right=line.right,
+                gaps=(*last.gaps, *([(last.right, line.left)] if has_space else []), *line.gaps),
+                is_broken=line.is_broken,
+            )
+        else:
+            joined.append(line)
+    return joined
 
 
 def _text(handle: object) -> str:
@@ -135,6 +172,7 @@ class _Boxes:
         self._rectangle = raw.FS_RECTF()
         self._pointer = ctypes.byref(self._rectangle)
         self._turn = page.get_rotation()
+        self.fonts = Fonts(handle)
 
     def at(self, index: int) -> Box:
         """Give (left, right, bottom, top) of one character, as the page is shown."""
@@ -228,6 +266,7 @@ def _line(body: str, first: int, boxes: _Boxes, gaps: Sequence[Gap], tail: str) 
         has_wide(gaps, height),
         tail == "-",
         boxes.is_turned(first),
+        font=boxes.fonts.of(body, first),
     )
     return [line]
 

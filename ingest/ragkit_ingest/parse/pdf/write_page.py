@@ -1,29 +1,65 @@
-"""Write a page's lines to a builder: tables, headings of the outline, paragraphs."""
+"""Write a page's lines to a builder: tables, headings, paragraphs."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 
 from ragkit_ingest.parse.builder import Builder
+from ragkit_ingest.parse.pdf.headings import Heading
 from ragkit_ingest.parse.pdf.hyphens import Words
 from ragkit_ingest.parse.pdf.lines import Line
-from ragkit_ingest.parse.pdf.paragraphs import key, paragraphs
+from ragkit_ingest.parse.pdf.paragraphs import join, key, paragraphs
 
 _MAX_HEADING_CHARS = 300
 
 
 def write(
-    lines: Sequence[Line], headings: Mapping[str, int], words: Words, builder: Builder
+    lines: Sequence[Line],
+    titles: Mapping[str, int],
+    words: Words,
+    builder: Builder,
+    headings: Mapping[int, Heading] | None = None,
 ) -> None:
-    """Write lines that come in reading order; `headings` maps titles' keys to their levels."""
+    """Write lines that come in reading order.
+
+    `titles` maps the keys of the outline's titles to their levels, `headings` the place of a line
+    to the heading that begins there.
+    """
+    for heading, part in _parts(lines, headings or {}):
+        if heading:
+            text = part[0].text
+            for line in part[1:]:
+                text = join(text, line.text, words)
+            builder.heading(heading.level, text, mark=False)
+        else:
+            _write_text(part, titles, words, builder)
+
+
+def _parts(
+    lines: Sequence[Line], headings: Mapping[int, Heading]
+) -> Iterator[tuple[Heading | None, Sequence[Line]]]:
+    begin = 0
+    for place in sorted(headings):
+        heading = headings[place]
+        if begin < place:
+            yield None, lines[begin:place]
+        begin = place + heading.lines
+        yield heading, lines[place:begin]
+    if begin < len(lines):
+        yield None, lines[begin:]
+
+
+def _write_text(
+    lines: Sequence[Line], titles: Mapping[str, int], words: Words, builder: Builder
+) -> None:
     for is_table, group in groupby(lines, lambda line: bool(line.rows)):
         if is_table:
             for table in group:
                 builder.table(table.rows)
             continue
-        for text in paragraphs(list(group), frozenset(headings), words):
-            level = headings.get(key(text)) if len(text) <= _MAX_HEADING_CHARS else None
+        for text in paragraphs(list(group), frozenset(titles), words):
+            level = titles.get(key(text)) if len(text) <= _MAX_HEADING_CHARS else None
             if level is None:
                 builder.paragraph(text)
             else:
