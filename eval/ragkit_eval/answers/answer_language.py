@@ -2,6 +2,7 @@
 
 from ragkit.text.language import language
 from ragkit.text.markers import without_markers
+from ragkit_eval.metrics.words import is_chinese
 
 _CJK_LANGUAGES = frozenset({"zh", "ja", "ko"})
 _FEW_WORDS = 3  # arbitrary: a name or a number is the same in both languages
@@ -18,7 +19,7 @@ def language_match(question: str, text: str) -> bool:
     [False, True, True]
     """
     plain = without_markers(text)
-    question_language, answer_language = language(question), language(plain)
+    question_language, answer_language = _language(question), _language(plain)
     if question_language not in _CJK_LANGUAGES:
         return answer_language not in _CJK_LANGUAGES
     if not answer_language:
@@ -28,3 +29,8 @@ def language_match(question: str, text: str) -> bool:
         "ja",
         "zh",
     )
+
+
+def _language(text: str) -> str:
+    """Name a text's language; a Chinese character decides where no words do."""
+    return language(text) or ("zh" if is_chinese(text) else "")

@@ -10,7 +10,7 @@ import typer
 from ragkit.text.printable import printable
 
 if TYPE_CHECKING:
-    from ragkit_eval.score.score import Score, ScoredSet
+    from ragkit_eval.score.score import ScoredSet
 
 DEFAULT_METRIC = "reference_recall"
 DEFAULT_MEASURES = ("ndcg@10", "map", "recall@10")
@@ -168,8 +168,8 @@ def _make_json(scored: ScoredSet) -> dict[str, Any]:
         "metrics": {
             name: {
                 "value": round(score.value, 6),
-                "interval": _round_interval(score),
-                "signature": score.signature,
+                "interval": [round(score.low, 6), round(score.high, 6)],
+                "signature": score.used or score.signature,
                 **score.detail,
             }
             for name, score in scored.scores.items()
@@ -179,12 +179,6 @@ def _make_json(scored: ScoredSet) -> dict[str, Any]:
             for item, values in zip(scored.items, scored.values, strict=True)
         ],
     }
-
-
-def _round_interval(score: Score) -> list[float] | None:
-    if score.low is None or score.high is None:
-        return None
-    return [round(score.low, 6), round(score.high, 6)]
 
 
 def _print(scored: ScoredSet, *, items: bool) -> None:
@@ -202,16 +196,16 @@ def _print(scored: ScoredSet, *, items: bool) -> None:
         [
             name,
             f"{score.value:.4f}",
-            f"{score.low:.4f} to {score.high:.4f}" if score.low is not None else "of the whole",
+            f"{score.low:.4f} to {score.high:.4f}",
             str(len(scored.items)),
         ]
         for name, score in scored.scores.items()
     ]
     render.print_table(["metric", "score", "95% interval", "items"], table, empty="")
-    _print_bleu(scored)
+    _print_parts(scored)
     typer.echo("\nSignatures:")
     for score in scored.scores.values():
-        typer.echo(f"  {score.signature}")
+        typer.echo(f"  {score.used or score.signature}")
     if scored.left_out:
         examples = ", ".join(map(printable, scored.left_out[:5]))
         ellipsis = ", ..." if len(scored.left_out) > 5 else ""
@@ -221,8 +215,8 @@ def _print(scored: ScoredSet, *, items: bool) -> None:
         )
 
 
-def _print_bleu(scored: ScoredSet) -> None:
-    """Print the parts of each BLEU score."""
+def _print_parts(scored: ScoredSet) -> None:
+    """Print the parts of each BLEU score, and TER as others print it."""
     for name, score in scored.scores.items():
         if "precisions" in score.detail:
             precisions = " ".join(f"{precision:.4f}" for precision in score.detail["precisions"])
@@ -230,3 +224,5 @@ def _print_bleu(scored: ScoredSet) -> None:
             typer.echo(
                 f"{name}: 1- to 4-gram precisions {precisions}, brevity penalty {penalty:.4f}"
             )
+        if "ter" in score.detail:
+            typer.echo(f"{name}: TER {score.detail['ter']:.4f}, lower is better")

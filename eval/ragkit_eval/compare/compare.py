@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from math import inf
-from typing import Final, Literal, TypedDict
+from typing import Literal, TypedDict
 
 from ragkit.errors import UsageError
 from ragkit_eval.compare.pairing import (
@@ -22,16 +22,24 @@ from ragkit_eval.compare.pairing import (
     shared_tasks,
 )
 from ragkit_eval.compare.ratios import Ratio, ratio
+from ragkit_eval.run.corpus_records import count_records, is_corpus_metric
 from ragkit_eval.run.record import Record, Run, TaskHeader
 from ragkit_eval.stats.bootstrap import SAMPLES, Interval, mean_interval, paired_difference
+from ragkit_eval.stats.corpus import CorpusDifference, corpus_difference
 from ragkit_eval.stats.holm_correction import holm
 from ragkit_eval.stats.mcnemar_exact import is_binary, mcnemar
 from ragkit_eval.stats.power import detectable
 from ragkit_eval.stats.signflip import permutation
 
 Verdict = Literal["better", "worse", "no significant difference"]
-Test = Literal["exact McNemar", "sign-flip permutation", "sign-flip permutation of clusters"]
-_SET_METRICS: Final = ("bleu", "chrf")  # corpus scores, not means of items; as signatures begin
+Test = Literal[
+    "exact McNemar",
+    "sign-flip permutation",
+    "sign-flip permutation of clusters",
+    "approximate randomisation",
+    "approximate randomisation of clusters",
+]
+_OF_SETS = ("approximate randomisation", "approximate randomisation of clusters")
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +47,8 @@ class Difference:
     """The difference of a candidate from the baseline in one metric of one task.
 
     Covers the items that both runs have. `group` is a subject, "" for the whole task. `a` and `b`
-    are the baseline's and the candidate's means; `difference` is b - a. `better` and `worse` count
+    are the baseline's and the candidate's means, or of BLEU, chrF and TER their scores of the whole
+    set; `difference` is b - a. `better` and `worse` count
     items; `undefined` counts those without a value. `p_holm` is corrected over all rows of its kind
     and decides `verdict`. `detectable` is the smallest difference that this data shows with a
     power of 80%.
@@ -100,8 +109,9 @@ def compare(
 ) -> Comparison:
     """Compare runs with the first of them, in each task and metric that all of them have.
 
-    Right and wrong of independent items is tested by McNemar's exact test, everything else by
-    flipping signs, of entire clusters where items share one. `groups` adds a row for each group.
+    Right and wrong of independent items is tested by McNemar's exact test, scores of a whole set by
+    approximate randomisation, everything else by flipping signs, of entire clusters where items
+    share one. `groups` adds a row for each group.
     Raises UsageError for runs of different questions, naming the differing fields, for unknown
     tasks and metrics, and where no item can be paired.
     """
@@ -137,7 +147,7 @@ def compare(
             for task in headers
             for run, name in zip(runs, names, strict=True)
         ),
-        notes=(*_list_notes(runs, names, headers), *_note_means_of_items(headers, rows)),
+        notes=(*_list_notes(runs, names, headers), *_note_means_of_items(rows, headers)),
         level=level,
         seed=seed,
         samples=samples,
@@ -156,7 +166,8 @@ def _compare_metrics(
     for metric in metrics:
         paired = pairs(first, second, metric)
         if paired.a:
-            yield _compare_metric(task.name, metric, group, paired, names, options)
+            corpus = compare_sets(metric, task.metrics.get(metric, ""), paired, **options)
+            yield _compare_metric(task.name, metric, group, paired, names, options, corpus)
 
 
 def _compare_groups(
@@ -175,13 +186,19 @@ def _compare_groups(
 
 
 def _compare_metric(
-    task: str, metric: str, group: str, paired: Pairs, names: tuple[str, str], options: _Options
+    task: str,
+    metric: str,
+    group: str,
+    paired: Pairs,
+    names: tuple[str, str],
+    options: _Options,
+    corpus: CorpusDifference | None,
 ) -> Difference:
     a, b, clusters = paired.a, paired.b, paired.clusters
     shares = all(0 <= value <= 1 for value in (*a, *b))
     bounds, spread = ((0.0, 1.0), (-1.0, 1.0)) if shares else ((-inf, inf), (-inf, inf))
     p, test = _test_difference(a, b, clusters, options)
-    return Difference(
+    row = Difference(
         task=task,
         metric=metric,
         group=group,
@@ -200,6 +217,52 @@ def _compare_metric(
         test=test,
         detectable=detectable(a, b, clusters, alpha=1 - options["level"]),
         verdict="no significant difference",
+    )
+    return row if corpus is None else _of_sets(row, corpus)
+
+
+def compare_sets(
+    metric: str,
+    signature: str,
+    paired: Pairs,
+    *,
+    seed: int = 0,
+    samples: int = SAMPLES,
+    level: float = 0.95,
+) -> CorpusDifference | None:
+    """Compare the scores of the whole set; None for a mean of items, and where none can be had."""
+    if not is_corpus_metric(signature):
+        return None
+    first = count_records(metric, signature, [record for record, _ in paired.records])
+    second = first and count_records(metric, signature, [record for _, record in paired.records])
+    if first is None or second is None:
+        return None
+    return corpus_difference(
+        first.rows,
+        second.rows,
+        paired.clusters,
+        first.of_set.score,
+        seed=seed,
+        samples=samples,
+        level=level,
+        bounds=first.of_set.bounds,
+    )
+
+
+def _of_sets(row: Difference, corpus: CorpusDifference) -> Difference:
+    """Return a row whose values are those of the whole set."""
+    independent = row.clusters == row.items
+    return replace(
+        row,
+        a=corpus.a,
+        b=corpus.b,
+        difference=corpus.difference,
+        p=corpus.p,
+        p_holm=corpus.p,
+        test="approximate randomisation"
+        if independent
+        else "approximate randomisation of clusters",
+        detectable=corpus.detectable,
     )
 
 
@@ -265,16 +328,17 @@ def _list_notes(
     return tuple(notes)
 
 
-def _note_means_of_items(tasks: Sequence[TaskHeader], rows: Sequence[Difference]) -> Iterator[str]:
-    """Yield a note for each corpus metric, which is compared here as a mean of items."""
-    picked = {(row.task, row.metric) for row in rows}
-    for task in tasks:
-        for name, signature in task.metrics.items():
-            if (task.name, name) in picked and signature.partition("|")[0] in _SET_METRICS:
-                yield (
-                    f"{task.name}: {name} is here the mean of the items' own, which is not that of"
-                    " the whole set that 'ragkit eval score' prints"
-                )
+def _note_means_of_items(rows: Sequence[Difference], tasks: Sequence[TaskHeader]) -> Iterator[str]:
+    """Yield a note for each corpus metric whose score of the whole set could not be had."""
+    signatures = {(task.name, name): text for task in tasks for name, text in task.metrics.items()}
+    picked = dict.fromkeys((row.task, row.metric) for row in rows if row.test not in _OF_SETS)
+    for task, name in picked:
+        if is_corpus_metric(signatures.get((task, name), "")):
+            yield (
+                f"{task}: {name} is here the mean of the items' own, which is not that of the whole"
+                " set that 'ragkit eval score' prints: the run was scored by another version of"
+                " ragkit or of sacreBLEU; score its predictions again"
+            )
 
 
 def _explain_no_pairs(runs: Sequence[Run]) -> str:

@@ -16,12 +16,14 @@ _COMPARED_FIELDS = ("version", "method", "metric", "data_hash", "prompt_hash", "
 class Pairs:
     """Two runs' values of one metric, over the items that both have.
 
-    `undefined` counts items of both runs for which one run has no value.
+    `records` are the items that the values are of. `undefined` counts items of both runs for which
+    one run has no value.
     """
 
     a: tuple[float, ...]
     b: tuple[float, ...]
     clusters: tuple[str, ...]
+    records: tuple[tuple[Record, Record], ...] = ()
     undefined: int = 0
 
 
@@ -143,6 +145,7 @@ def pairs(a: Sequence[Record], b: Sequence[Record], metric: str) -> Pairs:
     """Pair one task's records by item; an error counts 0, items of one run only are left out."""
     candidates = {record.id: record for record in b}
     values: list[tuple[float, float, str]] = []
+    records: list[tuple[Record, Record]] = []
     undefined = 0
     for record in a:
         candidate = candidates.get(record.id)
@@ -153,8 +156,9 @@ def pairs(a: Sequence[Record], b: Sequence[Record], metric: str) -> Pairs:
             undefined += 1
         else:
             values.append((first, second, record.cluster))
+            records.append((record, candidate))
     firsts, seconds, clusters = zip(*values, strict=True) if values else ((), (), ())
-    return Pairs(firsts, seconds, clusters, undefined)
+    return Pairs(firsts, seconds, clusters, tuple(records), undefined)
 
 
 def coverage(run: Run, name: str, task: TaskHeader, baseline: Run) -> Coverage:

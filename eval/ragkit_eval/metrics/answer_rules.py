@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Literal, get_args
 
 from ragkit.errors import UsageError
-from ragkit_eval.metrics.words import is_cjk
+from ragkit_eval.metrics.words import is_chinese
 
 Rules = Literal["auto", "squad", "cmrc"]
 
@@ -24,12 +24,12 @@ _WORD = rf"(?:(?![{_HAN}])\w)"
 _CMRC_TOKEN = re.compile(rf"[{_HAN}]|{_WORD}+(?:[.,/'&]{_WORD}+)*|[^\w\s]")
 
 
-def rules_for(references: Sequence[str], rules: Rules) -> Literal["squad", "cmrc"]:
-    """Choose CMRC's rules where CJK characters outnumber other words, for "auto"."""
+def rules_for(prediction: str, references: Sequence[str], rules: Rules) -> Literal["squad", "cmrc"]:
+    """Choose CMRC's rules where the prediction or a reference is Chinese, for "auto"."""
     if rules not in get_args(Rules):
         raise UsageError(f"unknown rules {rules!r}: choose {', '.join(get_args(Rules))}")
     if rules == "auto":
-        return "cmrc" if is_cjk(" ".join(references)) else "squad"
+        return "cmrc" if is_chinese(prediction, *references) else "squad"
     return rules
 
 

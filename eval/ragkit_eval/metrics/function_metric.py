@@ -1,4 +1,4 @@
-"""A text metric made of a function of one item, and for some metrics another of the set.
+"""A text metric made of a function of one item, and for some metrics a score of the set.
 
 It checks predictions and references, so that the functions need not.
 """
@@ -8,16 +8,17 @@ from dataclasses import dataclass
 from statistics import fmean
 
 from ragkit.errors import UsageError
+from ragkit_eval.metrics.corpus_statistics import CorpusScore
 
 
 @dataclass(frozen=True, slots=True)
 class FunctionMetric:
-    """A TextMetric made of functions; without `score_corpus` a set scores the mean of its items."""
+    """A TextMetric made of functions; without `of_corpus` a set scores the mean of its items."""
 
     name: str
     signature: str
     score: Callable[[str, Sequence[str]], float]
-    score_corpus: Callable[[Sequence[str], Sequence[Sequence[str]]], float] | None = None
+    of_corpus: CorpusScore | None = None
 
     def item(self, prediction: str, references: Sequence[str]) -> float:
         """Score a prediction against its references. Raises UsageError without a reference."""
@@ -35,8 +36,8 @@ class FunctionMetric:
             raise UsageError(f"{self.name}: an empty set has no score: give at least one item")
         for number, texts in enumerate(references, 1):
             self._check(texts, f"item {number}")
-        if self.score_corpus is not None:
-            return self.score_corpus(predictions, references)
+        if self.of_corpus is not None:
+            return self.of_corpus.of(predictions, references)
         return fmean(self.score(p, r) for p, r in zip(predictions, references, strict=True))
 
     def _check(self, references: Sequence[str], which: str) -> None:

@@ -6,6 +6,8 @@ Values are 0 to 1, higher is better, also where publications print per cent.
 from collections.abc import Sequence
 from typing import Protocol
 
+from ragkit_eval.metrics.corpus_statistics import CorpusScore
+
 
 class TextMetric(Protocol):
     """Compares a prediction with references."""
@@ -18,6 +20,11 @@ class TextMetric(Protocol):
     @property
     def signature(self) -> str:
         """Return the settings that its values depend on, as `name|key:value|...|v:1`."""
+        ...
+
+    @property
+    def of_corpus(self) -> CorpusScore | None:
+        """Return the score of a set that is a function of sums; None for a mean of items."""
         ...
 
     def item(self, prediction: str, references: Sequence[str]) -> float:

@@ -29,6 +29,8 @@ class _Family:
 def names() -> tuple[str, ...]:
     """List the metrics. ROUGE-N, -S and -SU also take other numbers for N and the gap.
 
+    "ter" is another name of "1-ter".
+
     >>> names()[:3]
     ('reference_recall', 'contains', 'exact_match')
     """
@@ -99,27 +101,33 @@ def _token_f1(name: str, chosen: Options) -> TextMetric:
 
 
 def _bleu(name: str, chosen: Options) -> TextMetric:
-    from ragkit_eval.metrics.bleu import bleu, sentence_bleu, signature
+    from ragkit_eval.metrics.bleu import TOKENIZERS, corpus_bleu, sentence_bleu, signature
 
-    tokenizer = _choice(name, chosen, ("zh", "13a"), None)
+    tokenizer = _choice(name, chosen, TOKENIZERS, None)
     return FunctionMetric(
         name,
         signature(tokenizer=tokenizer),
-        lambda p, rs: sentence_bleu(p, rs, tokenizer=tokenizer).score,
-        lambda ps, rss: bleu(ps, rss, tokenizer=tokenizer).score,
+        lambda p, rs: sentence_bleu(p, rs, tokenizer=tokenizer),
+        corpus_bleu(tokenizer),
     )
 
 
 def _chrf(name: str, _: Options) -> TextMetric:
-    from ragkit_eval.metrics.chrf import chrf, sentence_chrf, signature
+    from ragkit_eval.metrics.chrf import corpus_chrf, sentence_chrf, signature
 
     order = 2 if name == "chrf++" else 0
     return FunctionMetric(
         name,
         signature(word_order=order),
         lambda p, rs: sentence_chrf(p, rs, word_order=order),
-        lambda ps, rss: chrf(ps, rss, word_order=order),
+        corpus_chrf(order),
     )
+
+
+def _ter(name: str, _: Options) -> TextMetric:
+    from ragkit_eval.metrics.ter import corpus_ter, signature
+
+    return FunctionMetric(name, signature(), lambda p, rs: corpus_ter().of([p], [rs]), corpus_ter())
 
 
 def _rouge(name: str, chosen: Options) -> TextMetric:
@@ -194,14 +202,16 @@ _FAMILIES = {
     "rouge-s4": _Family(_rouge, _ROUGE),
     "rouge-su": _Family(_rouge, (*_ROUGE, "1.5.5")),
     "rouge-su4": _Family(_rouge, (*_ROUGE, "1.5.5")),
-    "bleu": _Family(_bleu, ("zh", "13a")),
+    "bleu": _Family(_bleu, ("13a", "zh", "intl", "char", "none", "flores200")),
     "chrf": _Family(_chrf),
     "chrf++": _Family(_chrf),
+    "1-ter": _Family(_ter),
     "meteor": _Family(_meteor, ("wordnet=",)),
     "bertscore": _Family(_bertscore, ("MODEL",)),
 }
 _NAMES = tuple(_FAMILIES)
 _BY_NORMALISED = {name.replace("_", "-"): name for name in _NAMES}
+_BY_NORMALISED["ter"] = "1-ter"
 _NUMBERED = re.compile(r"rouge-(su|s)?(\d{1,4})")
 # Names of other programs, for which a suggestion is made.
 _ALIASES = {"em": "exact_match", "f1": "token_f1", "recall": "reference_recall"}

@@ -18,17 +18,17 @@ def token_f1(prediction: str, references: Sequence[str], *, rules: Rules = "auto
 
     F1 = 2PR/(P+R), P = shared / tokens of the prediction, R = shared / tokens of the reference.
     "squad" shares tokens as bags; "cmrc" shares the longest run of Chinese characters and words
-    that is in both. "auto" takes "cmrc" where the references are Chinese. Where either side
-    has no token, the value is 1.0 if both have none, else 0.0, as in SQuAD 2.0. Raises
-    UsageError without a reference. Sources: evaluate-v2.0.py, Rajpurkar et al. 2018,
-    https://aclanthology.org/P18-2124; cmrc2018_evaluate.py, Cui et al. 2019,
+    that is in both. "auto" takes "cmrc" where the prediction or a reference holds a Chinese
+    character. Where either side has no token, the value is 1.0 if both have none, else 0.0, as in
+    SQuAD 2.0. Raises UsageError without a reference. Sources: evaluate-v2.0.py, Rajpurkar et al.
+    2018, https://aclanthology.org/P18-2124; cmrc2018_evaluate.py, Cui et al. 2019,
     https://aclanthology.org/D19-1600.
 
     >>> token_f1("in July 1969", ["July 1969"]), token_f1("于一九六九年", ["一九六九年"])
     (0.8, 0.9090909090909091)
     """
     check_references(references, "token F1")
-    if rules_for(references, rules) == "squad":
+    if rules_for(prediction, references, rules) == "squad":
         tokens = squad_answer(prediction).split()
         return max(_f1(tokens, squad_answer(text).split(), _shared_bag) for text in references)
     tokens = cmrc_tokens(prediction)
@@ -37,7 +37,7 @@ def token_f1(prediction: str, references: Sequence[str], *, rules: Rules = "auto
 
 def signature(*, rules: Rules = "auto") -> str:
     """Return the rules and the version that the values depend on."""
-    return f"token_f1|rules:{rules_name(rules)}|v:1"
+    return f"token_f1|rules:{rules_name(rules)}|v:2"
 
 
 def _f1(

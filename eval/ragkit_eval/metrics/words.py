@@ -14,7 +14,11 @@ from ragkit_eval.metrics.wordnet import WordNet
 TOKENS = "words+cjk-characters"  # in signatures
 _ASCII = re.compile(r"[a-z0-9]+")
 _WORD = re.compile(rf"[{CJK}]|(?:(?![{CJK}_])\w)+")
-_CJK = re.compile(f"[{CJK}]")
+# Han with its extensions and compatibility forms; marks such as 。《》 and full-width ，：？！（）
+_CHINESE = re.compile(
+    "[\u3001-\u3003\u3007-\u3011\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uff01-\uff0f"
+    "\uff1a-\uff20\uff3b-\uff40\uff5b-\uff60\U00020000-\U000323af]"
+)
 _MIN_STEMMED = 4  # letters; ROUGE-1.5.5 leaves shorter words alone
 _CACHED_TEXTS = 1024  # several metrics and references score a text one after the other
 
@@ -62,13 +66,12 @@ def porter(word: str) -> str:
     return stemmer("porter").stem(word)
 
 
-def is_cjk(text: str) -> bool:
-    """Return whether CJK characters outnumber the words of other scripts.
+def is_chinese(*texts: str) -> bool:
+    """Return whether any text holds a Han character or a mark of Chinese punctuation.
 
-    >>> is_cjk("BM25 是什么"), is_cjk("What is 航 in English?")
-    (True, False)
+    A count would take an answer that is mostly figures for English.
+
+    >>> is_chinese("1889年"), is_chinese("1889", "1889。"), is_chinese("1889.", "한국어")
+    (True, True, False)
     """
-    if text.isascii():
-        return False
-    tokens = _WORD.findall(text)
-    return 2 * sum(1 for word in tokens if _CJK.match(word)) > len(tokens)
+    return any(not text.isascii() and _CHINESE.search(text) for text in texts)

@@ -8,11 +8,12 @@ from math import inf
 from typing import Literal
 
 from ragkit_eval.answers import Prices
-from ragkit_eval.compare.compare import Comparison
+from ragkit_eval.compare.compare import Comparison, compare_sets
 from ragkit_eval.compare.pairing import pairs
 from ragkit_eval.report.extract import Extract
 from ragkit_eval.report.risk import Risk, risk
 from ragkit_eval.report.speed import Speed, speed
+from ragkit_eval.run.corpus_records import interval_of_set
 from ragkit_eval.run.record import Record, Run, TaskHeader
 from ragkit_eval.stats import Interval, mean_interval, paired_difference
 
@@ -120,7 +121,9 @@ def task_figures(
             metric,
             header.metrics.get(metric, ""),
             tuple(
-                cell(run_records, metric, expected=header.items) if present else None
+                cell(run_records, metric, header.metrics.get(metric, ""), expected=header.items)
+                if present
+                else None
                 for run_records, present in zip(records, has_task, strict=True)
             ),
             tuple(changes.get((name, metric, "", n)) for n in range(len(runs))),
@@ -147,9 +150,17 @@ def task_figures(
 
 
 def cell(
-    records: Records, metric: str, *, expected: int | None = None, samples: int = 10_000
+    records: Records,
+    metric: str,
+    signature: str = "",
+    *,
+    expected: int | None = None,
+    samples: int = 10_000,
 ) -> Cell | None:
-    """Average a metric over records, an error counting 0; None if no record has it."""
+    """Average a metric over records, an error counting 0; None if no record has it.
+
+    Of BLEU, chrF and TER, which `signature` tells, the value is that of the whole set.
+    """
     values, clusters = [], []
     for record in records:
         value = record.value(metric)
@@ -160,7 +171,8 @@ def cell(
         return None
     errors = sum(record.status == "error" for record in records)
     return Cell(
-        mean_interval(
+        interval_of_set(metric, signature, records, samples=samples)
+        or mean_interval(
             values,
             clusters,
             seed=0,
@@ -174,11 +186,16 @@ def cell(
     )
 
 
-def change(baseline: Records, candidate: Records, metric: str) -> Change | None:
+def change(
+    baseline: Records, candidate: Records, metric: str, signature: str = ""
+) -> Change | None:
     """Compare two runs over the items that both have: an interval, without a test."""
     paired = pairs(baseline, candidate, metric)
     if not paired.a:
         return None
+    corpus = compare_sets(metric, signature, paired, samples=GROUP_SAMPLES)
+    if corpus is not None:
+        return Change(corpus.difference)
     return Change(
         paired_difference(
             paired.a,
@@ -204,8 +221,12 @@ def _are_shares(values: Sequence[float]) -> bool:
 
 
 def _make_rows(
-    records: Sequence[Records], metric: str, name_of: Callable[[Record], str], compared: bool
+    header: TaskHeader,
+    records: Sequence[Records],
+    name_of: Callable[[Record], str],
+    compared: bool,
 ) -> list[GroupRow]:
+    metric, signature = header.metric, header.metrics.get(header.metric, "")
     by_name: dict[str, list[list[Record]]] = {}
     for n, run_records in enumerate(records):
         for record in run_records:
@@ -215,11 +236,11 @@ def _make_rows(
     for name, by_run in by_name.items():
         expected = max(len(run_records) for run_records in by_run)
         cells = tuple(
-            cell(run_records, metric, expected=expected, samples=GROUP_SAMPLES)
+            cell(run_records, metric, signature, expected=expected, samples=GROUP_SAMPLES)
             for run_records in by_run
         )
         changes = tuple(
-            change(by_run[0], run_records, metric) if compared and n else None
+            change(by_run[0], run_records, metric, signature) if compared and n else None
             for n, run_records in enumerate(by_run)
         )
         rows.append(GroupRow(name, cells, changes))
@@ -229,7 +250,7 @@ def _make_rows(
 def _make_groups(
     header: TaskHeader, records: Sequence[Records], changes: Changes, compared: bool
 ) -> tuple[GroupRow, ...]:
-    rows = _make_rows(records, header.metric, lambda record: record.group, compared)
+    rows = _make_rows(header, records, lambda record: record.group, compared)
     rows = [
         replace(
             row,
@@ -255,8 +276,8 @@ def _make_slices(
     slices = {}
     for tag in dict.fromkeys(tag for item_tags in tags.values() for tag in item_tags):
         rows = _make_rows(
+            header,
             records,
-            header.metric,
             lambda record, tag=tag: tags.get(record.id, {}).get(tag, ""),  # type: ignore[misc]
             compared,
         )

@@ -7,12 +7,17 @@ from dataclasses import dataclass, field
 from statistics import fmean
 from typing import Any
 
+from ragkit_eval.run.corpus_records import interval_of_set
 from ragkit_eval.run.record import Record, Run, TaskHeader
+from ragkit_eval.stats import mean_interval
 
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """A metric's mean over `items` and its 95% interval, by cluster where items share one."""
+    """A metric's mean over `items` and its 95% interval, by cluster where items share one.
+
+    Of BLEU, chrF and TER it is the score of the whole set.
+    """
 
     mean: float
     low: float
@@ -108,9 +113,11 @@ def _summarise_task(task: TaskHeader, records: Sequence[Record]) -> Summary:
     groups: dict[str, list[Record]] = {}
     for record in records:
         groups.setdefault(record.group, []).append(record)
-    group_scores = {name: _average(task.metric, groups[name]) for name in sorted(groups) if name}
+    group_scores = {
+        name: _average(task, task.metric, groups[name]) for name in sorted(groups) if name
+    }
     per_group = {name: score for name, score in group_scores.items() if score is not None}
-    scores = {name: _average(name, records) for name in names}
+    scores = {name: _average(task, name, records) for name in names}
     return Summary(
         task=task.name,
         metric=task.metric,
@@ -126,16 +133,16 @@ def _summarise_task(task: TaskHeader, records: Sequence[Record]) -> Summary:
     )
 
 
-def _average(metric: str, records: Sequence[Record]) -> Score | None:
+def _average(task: TaskHeader, metric: str, records: Sequence[Record]) -> Score | None:
     """Average a metric over the items that have it; None if none has."""
-    from ragkit_eval.stats import mean_interval
-
     values = [(value, record) for record in records if (value := record.value(metric)) is not None]
     if not values:
         return None
-    interval = mean_interval(
-        [value for value, _ in values], [record.cluster for _, record in values]
-    )
+    interval = interval_of_set(metric, task.metrics.get(metric, ""), records)
+    if interval is None:
+        interval = mean_interval(
+            [value for value, _ in values], [record.cluster for _, record in values]
+        )
     return Score(interval.mean, interval.low, interval.high, len(values))
 
 

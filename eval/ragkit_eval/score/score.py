@@ -8,15 +8,20 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from statistics import fmean
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ragkit.errors import UsageError
-from ragkit_eval.metrics.function_metric import FunctionMetric
 from ragkit_eval.metrics.metric import TextMetric
 from ragkit_eval.run.item import Item
 from ragkit_eval.run.record import Header, Record, TaskHeader, header_line, record_line
 from ragkit_eval.score.predictions import Prediction
-from ragkit_eval.stats import mean_interval
+from ragkit_eval.stats import corpus_interval, mean_interval
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.float64]
 
 GRADED_OK = 0.5  # an item counts as right from this value of the first metric
 
@@ -25,15 +30,17 @@ GRADED_OK = 0.5  # an item counts as right from this value of the first metric
 class Score:
     """A metric over the entire set.
 
-    `low` and `high` bound the mean of items at 95%; a metric that is no mean of items has neither.
-    `detail` holds further values of the metric.
+    `low` and `high` bound the value at 95%. `signature` is the metric's, which runs share; `used`
+    is that of a score of the whole set, with the tokenizer and the number of references of this
+    set, "" for a mean of items. `detail` holds further values of the metric.
     """
 
     value: float
     signature: str
-    low: float | None = None
-    high: float | None = None
+    low: float
+    high: float
     detail: Mapping[str, Any] = field(default_factory=dict)
+    used: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,34 +177,28 @@ def _score_set(
     values: Sequence[float],
     clusters: Sequence[str],
 ) -> Score:
-    if isinstance(metric, FunctionMetric) and metric.score_corpus is None:
+    of_set = metric.of_corpus
+    if of_set is None:
         return _mean_score(values, clusters, metric.signature)
     texts, references = (
         [prediction.text for prediction in predictions],
         [prediction.references for prediction in predictions],
     )
-    return Score(
-        metric.corpus(texts, references),
-        metric.signature,
-        detail={"mean_of_items": fmean(values)} | _bleu_detail(metric.name, texts, references),
-    )
+    counts = of_set.count(texts, references)
+    interval = corpus_interval(counts, clusters, of_set.score, bounds=of_set.bounds)
+    detail = {"mean_of_items": fmean(values)} | _detail(metric.name, interval.mean, counts)
+    used = of_set.describe(texts, references)
+    return Score(interval.mean, metric.signature, interval.low, interval.high, detail, used)
 
 
-def _bleu_detail(
-    name: str, texts: Sequence[str], references: Sequence[Sequence[str]]
-) -> dict[str, Any]:
-    """Return the precisions and the brevity penalty, where the metric is BLEU."""
-    family, _, tokenizer = name.partition(":")
-    if family != "bleu":
-        return {}
-    from ragkit_eval.metrics.bleu import bleu
+def _detail(name: str, value: float, counts: Floats) -> dict[str, Any]:
+    """Return BLEU's precisions and brevity penalty, and TER as others print it."""
+    if name.partition(":")[0] == "bleu":
+        from ragkit_eval.metrics.bleu import parts
 
-    score = bleu(texts, references, tokenizer=tokenizer or None)  # type: ignore[arg-type]
-    return {
-        "precisions": list(score.precisions),
-        "brevity_penalty": score.brevity_penalty,
-        "tokenizer": score.tokenizer,
-    }
+        precisions, penalty = parts(counts.sum(0))
+        return {"precisions": list(precisions), "brevity_penalty": penalty}
+    return {"ter": 1 - value} if name == "1-ter" else {}
 
 
 def _mean_score(values: Sequence[float], clusters: Sequence[str], signature: str) -> Score:

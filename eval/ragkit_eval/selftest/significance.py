@@ -5,8 +5,8 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 
+from ragkit_eval.metrics.bleu import corpus_bleu
 from ragkit_eval.selftest.check import Check, agreement
-from ragkit_eval.stats.bleu import bleu_score, bleu_statistics
 from ragkit_eval.stats.corpus import bootstrap_p_values, randomisation_p_values
 
 _MOSES = "moses_paired_bootstrap_bleu_p (2000 samples)"
@@ -19,20 +19,20 @@ def checks(folder: Path) -> Iterator[Check]:
     with gzip.open(folder / "wmt17_en_de_systems.json.gz", "rt", encoding="utf-8") as file:
         read = json.load(file)
     references = [[segment] for segment in read["refs"][0]]
+    bleu = corpus_bleu(golden["bleu_tokenize"])
     statistics = {
-        name: bleu_statistics(segments, references, tokenize=golden["bleu_tokenize"])
-        for name, segments in read["systems"].items()
+        name: bleu.count(segments, references) for name, segments in read["systems"].items()
     }
     baseline, within = statistics[golden["baseline"]], golden["tolerance"]
     moses = golden[_MOSES]
     p_values = bootstrap_p_values(
-        baseline, [statistics[name] for name in moses], bleu_score, centring="moses"
+        baseline, [statistics[name] for name in moses], bleu.score, centring="moses"
     )
     by_system = dict(zip(moses, p_values, strict=True))
     yield agreement("paired bootstrap", "Moses, BLEU", moses, by_system, within=within)
     multeval = {name: p for name, (p, _) in golden[_MULTEVAL].items()}
     p_values = randomisation_p_values(
-        baseline, [statistics[name] for name in multeval], bleu_score, samples=20_000
+        baseline, [statistics[name] for name in multeval], bleu.score, samples=20_000
     )
     by_system = dict(zip(multeval, p_values, strict=True))
     yield agreement(

@@ -10,7 +10,7 @@ from ragkit_eval.selftest.check import Check, agreement, left_out
 # chrF compares letters, so that disjoint texts must not share a letter.
 _ENGLISH = ("cats sat on a mat near a tree", "high bluff dull big fly wild kid")
 _CHINESE = ("今天的会议改到下午三点举行", "那只橘猫正趴沙发睡觉呢")
-_WORDS = {"en": 8, "zh": 13}  # METEOR's count
+_WORDS = {"en": (8, 7), "zh": (13, 11)}  # of both texts, as METEOR and TER count them
 
 
 class _Case(NamedTuple):
@@ -58,18 +58,20 @@ def _synonyms() -> Iterator[Check]:
 
 
 def _controls(language: str, text: str, disjoint: str) -> Check:
-    """Check that identical texts score 1 (METEOR 1 - 0.5/m^3) and disjoint ones 0.
+    """Check that identical texts score 1 (METEOR 1 - 0.5/m^3) and disjoint ones 0 (TER m/n).
 
     BERTScore is left out: no texts are disjoint to it.
     """
     expected: dict[str, float] = {}
     measured: dict[str, float] = {}
+    words, disjoint_words = _WORDS[language]
     for name in names():
         if name == "bertscore":
             continue
         metric = text_metric(name)
-        identical = 1 - 0.5 / _WORDS[language] ** 3 if name == "meteor" else 1.0
-        expected |= {f"{name}, identical": identical, f"{name}, disjoint": 0.0}
+        identical = 1 - 0.5 / words**3 if name == "meteor" else 1.0
+        unlike = 1 - words / disjoint_words if name == "1-ter" else 0.0
+        expected |= {f"{name}, identical": identical, f"{name}, disjoint": unlike}
         measured[f"{name}, identical"] = metric.item(text, [text])
         measured[f"{name}, disjoint"] = metric.item(text, [disjoint])
     return agreement(

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    Floats = NDArray[np.float64]
+
 SAMPLES = 10_000  # the interval's ends then vary by about 1% of its width between seeds
 _NORMAL = NormalDist()
 
@@ -108,18 +110,32 @@ def _interval(
         return Interval(data.mean, *bounds)
     rows = np.column_stack([data.sums, data.sizes])
     totals = resampled_sums(rows, seed=seed, samples=samples)
-    means = totals[:, 0] / totals[:, 1]
-    if float(means.max() - means.min()) < 1e-12:  # rounding alone
-        return Interval(data.mean, data.mean, data.mean)
-    ends = np.quantile(means, _levels(data, means, level))
+    left_out = (data.sums.sum() - data.sums) / (data.sizes.sum() - data.sizes)
+    return bca_interval(data.mean, totals[:, 0] / totals[:, 1], left_out, level, bounds)
+
+
+def bca_interval(
+    value: float, resampled: Floats, left_out: Floats, level: float, bounds: tuple[float, float]
+) -> Interval:
+    """Return the interval of a value of two clusters or more, from its values over resamples.
+
+    `resampled` has shape (samples,); `left_out` has the value without each cluster, shape
+    (clusters,). Raises UsageError for a level outside 0.5 to 0.999.
+    """
+    import numpy as np
+
+    _check_level(level)
+    if float(resampled.max() - resampled.min()) < 1e-12:  # rounding alone
+        return Interval(value, value, value)
+    ends = np.quantile(resampled, _levels(value, resampled, left_out, level))
     low, high = sorted((float(ends[0]), float(ends[1])))
-    return Interval(data.mean, max(bounds[0], low), min(bounds[1], high))
+    return Interval(value, max(bounds[0], low), min(bounds[1], high))
 
 
-def _levels(data: Clustered, means: NDArray[np.float64], level: float) -> tuple[float, float]:
-    """Return the levels of the quantiles of the resampled means that are the interval's ends.
+def _levels(value: float, resampled: Floats, left_out: Floats, level: float) -> tuple[float, float]:
+    """Return the levels of the quantiles of the resampled values that are the interval's ends.
 
-    With z0 from the share of means under the mean (half of the ties), a from the jackknife and z
+    With z0 from the share of values under the value (half of the ties), a from the jackknife and z
     of the level: Phi(z0 + (z0 + z) / (1 - a (z0 + z))). Source: Efron 1987,
     https://doi.org/10.1080/01621459.1987.10478410. z is widened to sqrt(K/(K-1)) times the
     quantile of t with K-1 degrees of freedom: Hesterberg 2015,
@@ -127,26 +143,25 @@ def _levels(data: Clustered, means: NDArray[np.float64], level: float) -> tuple[
     """
     from scipy.special import stdtrit
 
-    count = len(data)
-    under = float((means < data.mean).mean() + (means <= data.mean).mean()) / 2
-    edge = 1 / len(means)
+    count = len(left_out)
+    under = float((resampled < value).mean() + (resampled <= value).mean()) / 2
+    edge = 1 / len(resampled)
     z0 = _NORMAL.inv_cdf(min(max(under, edge), 1 - edge))
-    acceleration = _acceleration(data)
+    acceleration = _acceleration(left_out)
     student = float(stdtrit(count - 1, (1 + level) / 2))
     wide: float = (count / (count - 1)) ** 0.5 * student
 
     def adjusted(z: float) -> float:
         divisor = 1 - acceleration * (z0 + z)
-        # Past the pole the formula changes its sign; the end is then the extreme mean.
+        # Past the pole the formula changes its sign; the end is then the extreme value.
         return _NORMAL.cdf(z0 + (z0 + z) / divisor if divisor > 0 else (inf if z > 0 else -inf))
 
     return adjusted(-wide), adjusted(wide)
 
 
-def _acceleration(data: Clustered) -> float:
-    """Return a sixth of the skewness of the jackknife means, each without one cluster."""
-    jackknife = (data.sums.sum() - data.sums) / (data.sizes.sum() - data.sizes)
-    offsets = jackknife.mean() - jackknife
+def _acceleration(left_out: Floats) -> float:
+    """Return a sixth of the skewness of the jackknife values, each without one cluster."""
+    offsets = left_out.mean() - left_out
     spread = float((offsets**2).sum())
     return float((offsets**3).sum()) / (6 * spread**1.5) if spread > 0 else 0.0
 

@@ -60,25 +60,37 @@ def gather(values: Sequence[float], clusters: Sequence[str]) -> Clustered:
     """
     import numpy as np
 
-    if len(values) != len(clusters):
-        raise UsageError(
-            f"{len(values)} values have {len(clusters)} clusters: give each value a cluster"
-        )
     array = np.asarray(values, dtype=np.float64)
-    if not array.size:
+    summed = sum_rows(np.column_stack([array, np.ones(len(array))]), clusters)
+    return Clustered(summed[:, 0], summed[:, 1])
+
+
+def sum_rows(rows: Floats, clusters: Sequence[str]) -> Floats:
+    """Sum rows by the name of their cluster; shapes (items, columns) to (clusters, columns).
+
+    An item whose cluster is "" stands alone. The order of the items makes no difference. Raises
+    UsageError for no rows, values that are not finite, and unequal lengths.
+    """
+    import numpy as np
+
+    if len(rows) != len(clusters):
+        raise UsageError(
+            f"{len(rows)} values have {len(clusters)} clusters: give each value a cluster"
+        )
+    if not len(rows):
         raise UsageError("there are no values: the set is empty; give at least one item")
-    if not np.isfinite(array).all():
+    if not np.isfinite(rows).all():
         raise UsageError("a value is not a finite number: leave it out, or count it as 0")
     numbers: dict[str | int, int] = {}
     index = np.array(
         [numbers.setdefault(name or place, len(numbers)) for place, name in enumerate(clusters)]
     )
-    ordered = np.lexsort((array, index))  # sums of floats depend on their order
-    sums = np.bincount(index[ordered], weights=array[ordered]).astype(np.float64)
-    sizes = np.bincount(index).astype(np.float64)
+    ordered = np.lexsort((*rows.T, index))  # sums of floats depend on their order
+    first = np.flatnonzero(np.diff(index[ordered], prepend=-1))
+    summed: Floats = np.add.reduceat(rows[ordered], first, axis=0)
     # The lines of a run are in the order of the answers; resamples must not depend on it.
-    ordered = np.lexsort((sizes, sums))
-    return Clustered(sums[ordered], sizes[ordered])
+    by_sums: Floats = summed[np.lexsort(summed.T[::-1])]
+    return by_sums
 
 
 def differences(a: Sequence[float], b: Sequence[float], clusters: Sequence[str]) -> Clustered:

@@ -8,7 +8,7 @@ from math import inf
 from ragkit_eval.stats.clusters import differences
 from ragkit_eval.stats.mcnemar_exact import is_binary
 
-_MIN_CLUSTERS = 6  # that differ, all in one direction: with 5 the exact p is over 0.05
+MIN_CLUSTERS = 6  # that differ, all in one direction: with 5 the exact p is over 0.05
 
 
 def detectable(
@@ -27,13 +27,17 @@ def detectable(
     least 6 of the K clusters, because 2 / 2**5 is over 0.05. Infinite with fewer than 6 clusters,
     which cannot show any difference.
     """
-    from scipy.special import stdtrit
-
     data = differences(a, b, clusters)
     count = len(data)
-    if count < _MIN_CLUSTERS:
+    if count < MIN_CLUSTERS:
         return inf
-    quantiles = float(stdtrit(count - 1, 1 - alpha / 2) + stdtrit(count - 1, power))
     spread = data.standard_error()
-    floor = _MIN_CLUSTERS / count if is_binary([*a, *b]) or spread == 0 else 0.0
-    return max(quantiles * spread, floor)
+    floor = MIN_CLUSTERS / count if is_binary([*a, *b]) or spread == 0 else 0.0
+    return max(quantiles(count, power, alpha) * spread, floor)
+
+
+def quantiles(clusters: int, power: float, alpha: float) -> float:
+    """Return t(1 - alpha/2) + t(power), with one degree of freedom less than there are clusters."""
+    from scipy.special import stdtrit
+
+    return float(stdtrit(clusters - 1, 1 - alpha / 2) + stdtrit(clusters - 1, power))

@@ -25,6 +25,8 @@ CHINESE = "员工每年有几天年假?"
         (CHINESE, "社員には二十五日の休暇があります。", False),
         ("休暇は何日ですか?", "社員には二十五日の休暇があります。", True),
         ("休暇は何日ですか?", "二十五日", True),
+        (CHINESE, "使用 BM25 和 TF-IDF 以及 GPT, RAG, LLM, PDF", True),
+        ("BM25 和 TF-IDF, RAG, LLM, GPT 哪个好?", "BM25 is better than TF-IDF in the end", False),
         (CHINESE, "", True),
         (ENGLISH, "[1]", True),
         ("", "25 days", True),

@@ -1,7 +1,9 @@
 """Runs are paired by item, different questions are refused, and the words say what was found."""
 
 import json
+from collections.abc import Sequence
 from dataclasses import replace
+from math import inf
 from pathlib import Path
 
 import pytest
@@ -11,7 +13,12 @@ from ragkit.errors import UsageError
 from ragkit_eval.cli.main import app
 from ragkit_eval.compare.compare import Comparison, compare
 from ragkit_eval.compare.compare_text import as_json, lines, markdown, sentence
-from ragkit_eval.run.record import TaskHeader, read_run
+from ragkit_eval.compare.gate import gate
+from ragkit_eval.metrics.registry import text_metric
+from ragkit_eval.run.record import Run, TaskHeader, read_run
+from ragkit_eval.run.summary import summarise
+from ragkit_eval.score.predictions import Prediction
+from ragkit_eval.score.score import run_lines, score_texts
 from ragkit_eval.stats.bootstrap import Interval
 from tests.eval.runs import TASK, records, run_of, write_run
 
@@ -217,18 +224,99 @@ def test_runs_of_errors_alone_are_refused_with_the_first_error(tmp_path: Path) -
         compare([a, b], ["acc"])
 
 
-def test_it_says_that_bleu_is_here_the_mean_of_the_items(tmp_path: Path) -> None:
-    header = replace(TASK, metric="bleu", metrics={"bleu": "bleu|tok:13a", "acc": "acc|v:1"})
-    both = [replace(one, scores={"bleu": 0.25, "acc": 1.0}) for one in records([1.0])]
-    a, b = (
-        read_run(write_run(tmp_path / name, both, tasks=[header]))
-        for name in ("a.jsonl", "b.jsonl")
-    )
-    assert compare([a, b]).notes == (
-        "quiz: bleu is here the mean of the items' own, which is not that of the whole set that"
-        " 'ragkit eval score' prints",
-    )
-    assert compare([a, b], ["acc"]).notes == ()
+def scored_run(
+    path: Path, texts: Sequence[str], references: Sequence[str], metrics: Sequence[str]
+) -> Run:
+    """Score texts as `ragkit eval score --out` does, and read the run."""
+    predictions = [
+        Prediction(str(n), text, (reference,), f"line {n}")
+        for n, (text, reference) in enumerate(zip(texts, references, strict=True))
+    ]
+    scored = score_texts(predictions, [text_metric(name) for name in metrics])
+    path.write_text(run_lines(scored, task="quiz", method="generate", name=path.stem))
+    return read_run(path, texts=False)
+
+
+SET_METRICS = ("bleu", "chrf", "ter", "bleu:char", "chrf++")
+SENTENCE = "the committee agreed on the new budget of the town after a long debate"
+# Both systems keep some items and ruin others: one drops a word in the middle of each text, the
+# other says a third of them in full and hardly anything of the rest.
+REFERENCES = [f"{SENTENCE} number {n} of the year" for n in range(30)]
+DROPPED = [text.replace("on the new", "on new") for text in REFERENCES]
+SHORT = [text if n % 3 == 0 else "the town" for n, text in enumerate(REFERENCES)]
+
+
+@pytest.mark.parametrize("name", SET_METRICS)
+def test_metrics_of_a_set_are_compared_by_the_score_of_the_set(tmp_path: Path, name: str) -> None:
+    a = scored_run(tmp_path / "a.jsonl", SHORT, REFERENCES, [name])
+    b = scored_run(tmp_path / "b.jsonl", DROPPED, REFERENCES, [name])
+    (row,) = compare([a, b], samples=2000).rows
+    metric = text_metric(name)
+    for side, texts in ((row.a, SHORT), (row.b, DROPPED)):
+        whole = metric.corpus(texts, [[text] for text in REFERENCES])
+        assert side.mean == pytest.approx(whole)
+        assert side.low <= whole <= side.high
+    assert row.difference.mean == pytest.approx(row.b.mean - row.a.mean)
+    assert row.difference.low < row.difference.mean < row.difference.high
+    assert row.test == "approximate randomisation"
+    assert row.verdict == "better"
+    assert row.p < 0.001
+    summary = summarise(b)["quiz"].scores[metric.name]
+    assert summary.mean == pytest.approx(row.b.mean)
+    judged = gate(a, b, {metric.name: 0.01}, samples=2000)
+    assert judged.checks[0].row.difference == row.difference
+    assert compare([a, b], samples=2000).notes == ()
+
+
+def test_a_difference_in_the_items_own_scores_alone_is_none_of_the_set(tmp_path: Path) -> None:
+    """The mean of the items' own BLEU differs by a third; the set's hardly does."""
+    references = ["a b c d", *(REFERENCES[:1] * 20)] * 3
+    first = [text if text != "a b c d" else "e f g h" for text in references]
+    a = scored_run(tmp_path / "a.jsonl", first, references, ["bleu"])
+    b = scored_run(tmp_path / "b.jsonl", references, references, ["bleu"])
+    (row,) = compare([a, b], samples=2000).rows
+    assert 0 < row.difference.mean < 0.02
+    assert row.verdict == "no significant difference"
+
+
+def test_clusters_of_a_metric_of_a_set_change_sides_together(tmp_path: Path) -> None:
+    def clustered(run: Run) -> Run:
+        items = [replace(r, cluster=str(int(r.id) // 15)) for r in run.records]
+        return replace(run, records=tuple(items))
+
+    a = clustered(scored_run(tmp_path / "a.jsonl", SHORT, REFERENCES, ["bleu"]))
+    b = clustered(scored_run(tmp_path / "b.jsonl", DROPPED, REFERENCES, ["bleu"]))
+    (row,) = compare([a, b], samples=2000).rows
+    assert (row.clusters, row.test) == (2, "approximate randomisation of clusters")
+    assert row.p > 0.3  # of four ways to exchange two clusters, two are as far apart
+    assert row.detectable == inf
+
+
+def test_an_error_is_an_empty_text_and_a_refusal_that_was_scored_0_too(tmp_path: Path) -> None:
+    a = scored_run(tmp_path / "a.jsonl", REFERENCES, REFERENCES, ["bleu"])
+    error = replace(a.records[0], status="error", scores={}, error="gone", prediction="")
+    refused = replace(a.records[1], scores={"bleu": 0.0})
+    b = replace(a, records=(error, refused, *a.records[2:]))
+    (row,) = compare([a, b], samples=500).rows
+    expected = text_metric("bleu").corpus(["", "", *REFERENCES[2:]], [[r] for r in REFERENCES])
+    assert row.b.mean == pytest.approx(expected)
+    assert expected < 1
+
+
+def test_it_says_where_a_score_of_the_set_cannot_be_had(tmp_path: Path) -> None:
+    a = scored_run(tmp_path / "a.jsonl", REFERENCES, REFERENCES, ["bleu", "exact_match"])
+    older = replace(a.header.tasks[0], metrics={"bleu": "bleu|tok:13a|v:1"})
+    other_texts = tuple(replace(r, prediction="the", scores={"bleu": 0.5}) for r in a.records)
+    for run in (
+        replace(a, header=replace(a.header, tasks=(older,))),
+        replace(a, records=other_texts),
+        replace(a, records=tuple(replace(r, targets=()) for r in a.records)),
+    ):
+        compared = compare([run, run], ["bleu"], samples=500)
+        assert not compared.rows[0].test.startswith("approximate")
+        (note,) = compared.notes
+        assert note.startswith("quiz: bleu is here the mean of the items' own")
+    assert compare([a, a], ["exact_match"], samples=500).notes == ()
 
 
 def test_one_item_is_one_item(tmp_path: Path) -> None:

@@ -60,6 +60,23 @@ def test_cmrc_f1_shares_the_longest_run() -> None:
     assert token_f1("", ["北京"]) == 0
 
 
+@pytest.mark.parametrize(
+    ("prediction", "reference"),
+    [
+        ("1889年。", "1889年"),
+        ("3.5万", "3.5万"),
+        ("《BM25》", "BM25算法"[:4]),
+        ("2024。", "2024"),
+        ("1889-1890年", "1889-1890年。"),
+        ("NBA、CBA、WCBA、FIBA的球员", "NBA CBA WCBA FIBA的球员。".replace(" ", "、")),
+    ],
+)
+def test_a_single_chinese_character_or_mark_decides(prediction: str, reference: str) -> None:
+    """Figures and Latin names outnumber the characters: by English rules these would differ."""
+    assert exact_match(prediction, [reference]) == 1
+    assert token_f1(prediction, [reference]) == 1
+
+
 def test_rules_go_by_the_references_script() -> None:
     assert token_f1("a BM25", ["BM25"]) == 1  # squad: the article goes
     assert token_f1("a BM25", ["BM25"], rules="cmrc") == pytest.approx(2 / 3)

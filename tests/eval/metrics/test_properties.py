@@ -65,8 +65,15 @@ def test_disjoint_texts_score_zero(name: str) -> None:
     @settings(max_examples=25, deadline=None, derandomize=True)
     def check(texts: tuple[str, str]) -> None:
         text, unrelated = texts
-        assert metric.item(text, [unrelated]) == metric.item(unrelated, [text]) == 0
-        assert metric.corpus([text, unrelated], [[unrelated], [text]]) == 0
+        values = [
+            metric.item(text, [unrelated]),
+            metric.item(unrelated, [text]),
+            metric.corpus([text, unrelated], [[unrelated], [text]]),
+        ]
+        if name == "1-ter":  # as many edits as words of the longer text
+            assert max(values) <= 0
+        else:
+            assert values == [0, 0, 0]
 
     check()
 
@@ -81,7 +88,8 @@ def test_values_lie_between_and_neither_order_matters(name: str) -> None:
     @settings(max_examples=25, deadline=None, derandomize=True)
     def check(prediction: str, references: list[str], unrelated: str) -> None:
         value = metric.item(prediction, references)
-        assert 0 <= value <= 1
+        assert value <= 1
+        assert value >= 0 or name == "1-ter"
         assert metric.item(prediction, references[::-1]) == pytest.approx(value)
         forth = metric.corpus([prediction, unrelated], [references, [prediction or "x"]])
         back = metric.corpus([unrelated, prediction], [[prediction or "x"], references])
@@ -96,6 +104,7 @@ EMPTY = {
     "contains": (0, 0, 1),
     "exact_match": (0, 0, 1),
     "token_f1": (0, 0, 1),
+    "1-ter": (0, 0, 1),
 }
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from ragkit_eval.metrics.wordnet import open_wordnet
-from ragkit_eval.metrics.words import is_cjk, porter, stems, words
+from ragkit_eval.metrics.words import is_chinese, porter, stems, words
 
 
 def test_ascii_words_are_letters_and_digits() -> None:
@@ -41,16 +41,21 @@ def test_irregular_forms_come_before_the_rules() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "cjk"),
+    ("text", "chinese"),
     [
         ("", False),
         ("...", False),
         ("北京", True),
-        ("a 北", False),
-        ("北京 a", True),
-        ("BM25 是什么 algorithm", True),
+        ("a text of many English words and one 北", True),
+        ("1889年", True),
+        ("1889。", True),
+        ("BM25，TF-IDF", True),
+        ("𠮷", True),
         ("Привет", False),
+        ("“quoted” – and…", False),
+        ("한국어", False),
     ],
 )
-def test_script_goes_by_the_larger_part(text: str, cjk: bool) -> None:
-    assert is_cjk(text) is cjk
+def test_a_single_character_or_mark_makes_a_text_chinese(text: str, chinese: bool) -> None:
+    assert is_chinese(text) is chinese
+    assert is_chinese("plain", text) is chinese
