@@ -17,6 +17,7 @@ from pathlib import Path
 SECTIONS = {
     "ingestion": "Ingestion",
     "ingestion_formats": "Reading and splitting, by format",
+    "reading": "Reading, beside other libraries",
     "pipeline": "The pipeline",
     "embedding": "Embedding",
     "storing": "Storing ready vectors",

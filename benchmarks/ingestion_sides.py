@@ -26,8 +26,8 @@ HERE = Path(__file__).resolve().parent
 PEERS = {"langchain": "LangChain", "llamaindex": "LlamaIndex", "haystack": "Haystack"}
 TITLES = {"ragkit": "ragkit", **PEERS}
 # No library is to look for anything, or tell anything, in the network.
-_OFFLINE = {
-    **{"HF_HUB_OFFLINE": "1", "TRANSFORMERS_OFFLINE": "1"},
+OFFLINE = {
+    **{"HF_HUBOFFLINE": "1", "TRANSFORMERS_OFFLINE": "1"},
     **{"HAYSTACK_TELEMETRY_ENABLED": "False", "DO_NOT_TRACK": "true", "SCARF_NO_ANALYTICS": "true"},
 }
 _SHOWN_CHARS = 2000  # of what a side said before it ended
@@ -49,7 +49,7 @@ class Side:
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=said,
-                env={**own, **_OFFLINE},
+                env={**own, **OFFLINE},
                 text=True,
             )
 
