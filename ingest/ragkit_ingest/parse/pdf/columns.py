@@ -180,7 +180,7 @@ def _columns(lines: Sequence[Line], height: float) -> list[list[Line]]:
     widest = sorted(gutters, key=lambda gap: gap[0] - gap[1])[:4]
     for cuts in [gutters, *([gap] for gap in widest)] if len(gutters) > 1 else [gutters]:
         columns = _cut(lines, cuts)
-        if len(columns) > 1 and all(_is_running(column, height) for column in columns):
+        if len(columns) > 1 and all(is_running(column, height) for column in columns):
             bottoms = [min(line.bottom for line in column) for column in columns]
             tops = [max(line.top for line in column) for column in columns]
             if all(
@@ -205,7 +205,7 @@ def _holds(gap: Gap, cut: Gap) -> bool:
     return gap[0] <= cut[0] + 0.01 and gap[1] >= cut[1] - 0.01
 
 
-def _is_running(column: Sequence[Line], height: float) -> bool:
+def is_running(column: Sequence[Line], height: float) -> bool:
     """Say whether lines look like a column of text: wide, filled, and of many characters."""
     text = [line for line in column if not line.rows]
     width = max(line.right for line in column) - min(line.left for line in column)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -17,15 +18,17 @@ from ragkit_ingest.parse import ocr
 from ragkit_ingest.parse.builder import Builder
 from ragkit_ingest.parse.options import ParseOptions
 from ragkit_ingest.parse.pdf.aligned import with_aligned
+from ragkit_ingest.parse.pdf.bands import with_banded
 from ragkit_ingest.parse.pdf.columns import in_reading_order
 from ragkit_ingest.parse.pdf.furniture import furniture
+from ragkit_ingest.parse.pdf.headed import with_headed
 from ragkit_ingest.parse.pdf.headings import headings
-from ragkit_ingest.parse.pdf.lines import Line, lines
+from ragkit_ingest.parse.pdf.lines import Line, PageText
 from ragkit_ingest.parse.pdf.meta import label, metadata, outline, title
 from ragkit_ingest.parse.pdf.paragraphs import key
 from ragkit_ingest.parse.pdf.rules import rules
 from ragkit_ingest.parse.pdf.scan import is_drawn, is_picture, picture
-from ragkit_ingest.parse.pdf.tables import may_have_tables, with_tables
+from ragkit_ingest.parse.pdf.tables import with_tables
 from ragkit_ingest.parse.pdf.write_page import words_of, write
 
 if TYPE_CHECKING:
@@ -125,9 +128,11 @@ def _pages(document: PdfDocument, notes: Counter[str]) -> Iterator[_Page]:
 
 
 def _page(page: PdfPage, index: int) -> _Page:
-    page_lines = lines(page)
-    if may_have_tables(page_lines):
-        page_lines = with_tables(page_lines, *rules(page))
+    with closing(PageText(page)) as text:
+        page_lines = text.lines()
+        level, upright = rules(page) if page_lines else ([], [])
+        page_lines = with_tables(page_lines, level, upright, text.cut)
+    page_lines = with_headed(with_banded(page_lines, level, upright))
     page_lines = with_aligned(in_reading_order(page_lines))
     has_table = any(line.rows for line in page_lines)
     is_sparse = sum(len(line.text) for line in page_lines) < _FEW_CHARS and not has_table

@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 from ragkit_ingest.parse.pdf.rules import Rule
 
@@ -40,20 +41,95 @@ class Grid:
         return (row, column) if inside else None
 
 
+@dataclass(frozen=True, slots=True)
+class _Stretch:
+    """Rows of a grid in which the same upright lines run, by their numbers, its sides apart."""
+
+    top: float
+    bottom: float
+    columns: frozenset[int]
+    rows: int
+
+
 def grids(level: Sequence[Rule], upright: Sequence[Rule]) -> Iterator[Grid]:
-    """Give the grids of at least two rows and two columns, no cell of which is bent."""
+    """Give the grids of at least two rows and two columns, no cell of which is bent.
+
+    Tables that touch each other are taken apart where their columns change.
+    """
     for levels, uprights in _connected(level, upright):
-        ends = [end for rule in levels for end in (rule.begin, rule.end)]
-        tops = [end for rule in uprights for end in (rule.begin, rule.end)]
-        if not ends or not tops:
+        stretches = _stretches(levels, uprights)
+        parts = _tables(stretches)
+        whole = _grid(levels, uprights) if len(parts) == 1 else None
+        if whole:
+            yield whole
             continue
-        xs = _places([*(rule.at for rule in uprights), min(ends), max(ends)])
-        ys = _places([*(rule.at for rule in levels), min(tops), max(tops)])[::-1]
-        if not (2 <= len(xs) - 1 <= _MAX_COLUMNS and 2 <= len(ys) - 1 <= _MAX_ROWS):
-            continue
-        cell = _cells(xs, ys, levels, uprights)
-        if _are_straight(cell):
-            yield Grid(tuple(xs), tuple(ys), cell)
+        for stretch in parts if len(parts) > 1 else stretches:
+            grid = _part(levels, uprights, stretch)
+            if grid:
+                yield grid
+
+
+def _part(levels: Sequence[Rule], uprights: Sequence[Rule], stretch: _Stretch) -> Grid | None:
+    top, bottom = stretch.top, stretch.bottom
+    return _grid(
+        [rule for rule in levels if bottom - _NEAR <= rule.at <= top + _NEAR],
+        [_cut(rule, top, bottom) for rule in uprights if _reaches(rule, top, bottom)],
+    )
+
+
+def _grid(levels: Sequence[Rule], uprights: Sequence[Rule]) -> Grid | None:
+    ends = [end for rule in levels for end in (rule.begin, rule.end)]
+    tops = [end for rule in uprights for end in (rule.begin, rule.end)]
+    if not ends or not tops:
+        return None
+    xs = _places([*(rule.at for rule in uprights), min(ends), max(ends)])
+    ys = _places([*(rule.at for rule in levels), min(tops), max(tops)])[::-1]
+    if not (2 <= len(xs) - 1 <= _MAX_COLUMNS and 2 <= len(ys) - 1 <= _MAX_ROWS):
+        return None
+    cell = _cells(xs, ys, levels, uprights)
+    return Grid(tuple(xs), tuple(ys), cell) if _are_straight(cell) else None
+
+
+def _stretches(levels: Sequence[Rule], uprights: Sequence[Rule]) -> list[_Stretch]:
+    """Give the stretches from the top down in which the same upright lines run."""
+    ys = _places([rule.at for rule in levels])[::-1]
+    xs = _places([rule.at for rule in uprights])
+    stretches: list[_Stretch] = []
+    for top, bottom in pairwise(ys):
+        running = frozenset(
+            bisect_right(xs, rule.at + _NEAR)
+            for rule in uprights
+            if _reaches(rule, top, bottom) and rule.at - xs[0] > _NEAR and xs[-1] - rule.at > _NEAR
+        )
+        if stretches and stretches[-1].columns == running:
+            last = stretches.pop()
+            stretches.append(_Stretch(last.top, bottom, running, last.rows + 1))
+        else:
+            stretches.append(_Stretch(top, bottom, running, 1))
+    return stretches
+
+
+def _tables(stretches: Sequence[_Stretch]) -> list[_Stretch]:
+    """Join stretches that share a column's edge; two that share none are two tables."""
+    tables: list[_Stretch] = []
+    for stretch in stretches:
+        last = tables[-1] if tables else None
+        are_two = last and last.columns and stretch.columns and not last.columns & stretch.columns
+        if last and not (are_two and min(last.rows, stretch.rows) > 1):
+            columns = last.columns | stretch.columns
+            rows = last.rows + stretch.rows
+            tables[-1] = _Stretch(last.top, stretch.bottom, columns, rows)
+        else:
+            tables.append(stretch)
+    return tables
+
+
+def _reaches(rule: Rule, top: float, bottom: float) -> bool:
+    return rule.begin <= bottom + _NEAR and rule.end >= top - _NEAR
+
+
+def _cut(rule: Rule, top: float, bottom: float) -> Rule:
+    return Rule(rule.at, max(rule.begin, bottom), min(rule.end, top))
 
 
 def _connected(
@@ -89,7 +165,7 @@ def _places(values: list[float]) -> list[float]:
 
 
 def _cells(
-    xs: list[float], ys: list[float], level: list[Rule], upright: list[Rule]
+    xs: Sequence[float], ys: Sequence[float], level: Sequence[Rule], upright: Sequence[Rule]
 ) -> dict[tuple[int, int], int]:
     """Number the cells; neighbours without a line between them share a number."""
     columns, rows = len(xs) - 1, len(ys) - 1
@@ -110,7 +186,7 @@ def _cells(
     }
 
 
-def _covers(rules: list[Rule], at: float, along: float) -> bool:
+def _covers(rules: Sequence[Rule], at: float, along: float) -> bool:
     return any(abs(rule.at - at) <= _NEAR and rule.begin <= along <= rule.end for rule in rules)
 
 

@@ -200,7 +200,7 @@ def _is_heading(run: _Run, page: Sequence[Line], body: Font, step: float) -> boo
         return False
     if is_much_larger:
         return True
-    if not is_larger and (after is None or after.has_gap):
+    if not is_larger and (after is None or (after.has_gap and not _depth(text))):
         return False  # a signature, the head of a table
     return _is_apart(run.lines[0], before, step) and not _opens_paragraph(run, after, step)
 

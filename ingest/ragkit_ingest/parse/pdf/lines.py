@@ -28,6 +28,7 @@ _RAISED = 0.25  # of a line's height: a word so much higher or lower is on anoth
 _LEVEL = 0.1  # of a line's height: letters of one line stand on one level, and hardly overlap
 _LETTER = 0.12  # of a line's height: white between letters; up to _WORD, it is a space
 _WORD = 0.6
+_OVER = 0.15  # of a line's height by which a letter may reach over a rule
 _UPRIGHT = 0.2  # radians, arbitrary: more is text set at an angle
 
 _NO_FONT = Font()
@@ -42,7 +43,8 @@ class Line:
 
     `gaps` are the places of the spaces in it, in order; none are given for writing from right to
     left. `has_gap`: one is as wide as between a table's columns. `is_broken`: it ends with a hyphen
-    that may be no part of the word. A table stands as one line with `rows` and no text.
+    that may be no part of the word. A table stands as one line with `rows` and no text. `first` is
+    the index of its first character in pdfium's text, -1 where `text` is not what stands there.
     """
 
     text: str
@@ -56,6 +58,7 @@ class Line:
     is_turned: bool = False
     rows: tuple[tuple[str, ...], ...] = ()
     font: Font = _NO_FONT
+    first: int = -1
 
     @property
     def top(self) -> float:
@@ -77,6 +80,7 @@ def split(line: Line, is_cut: Callable[[Gap], bool]) -> list[Line]:
         text = " ".join(words[begin + 1 : end + 1])
         left = line.gaps[begin][1] if begin >= 0 else line.left
         right = line.gaps[end][0] if end < len(line.gaps) else line.right
+        offset = sum(len(word) + 1 for word in words[: begin + 1])
         is_last = end == len(words) - 1
         if text:
             parts.append(
@@ -88,6 +92,7 @@ def split(line: Line, is_cut: Callable[[Gap], bool]) -> list[Line]:
                     gaps=line.gaps[begin + 1 : end],
                     has_gap=has_wide(line.gaps[begin + 1 : end], line.height),
                     is_broken=is_last and line.is_broken,
+                    first=line.first + offset if line.first >= 0 else -1,
                 )
             )
     return parts
@@ -98,23 +103,53 @@ def has_wide(gaps: Sequence[Gap], height: float) -> bool:
     return any(right - left > _WIDE_GAP * height > 0 for left, right in gaps)
 
 
-def lines(page: PdfPage) -> list[Line]:
-    """Read a page's lines in pdfium's order; control characters and soft hyphens are taken out."""
+class PageText:
+    """A page's text layer: its lines in pdfium's order, and the places of their letters.
 
-    textpage = page.get_textpage()
-    try:
-        handle = textpage.raw
-        text = _text(handle)
-        boxes = _Boxes(handle, page)
+    Control characters and soft hyphens are taken out. Close it after use.
+    """
+
+    def __init__(self, page: PdfPage) -> None:
+        self._textpage = page.get_textpage()
+        self._boxes = _Boxes(self._textpage.raw, page)
+
+    def close(self) -> None:
+        self._textpage.close()
+
+    def lines(self) -> list[Line]:
+        """Read the lines."""
+        text = _text(self._textpage.raw)
         page_lines = [
             line
             for match in _LINE.finditer(text)
             for start, end, is_broken in _whole_lines(text, *match.span())
-            for line in _lines(text, start, end, boxes, is_broken)
+            for line in _lines(text, start, end, self._boxes, is_broken)
         ]
         return _respelled(page_lines)
-    finally:
-        textpage.close()
+
+    def cut(self, line: Line, x: float) -> list[Line]:
+        """Cut a line between two of its letters, where nothing but a rule at `x` parts them."""
+        body = line.text.rstrip()
+        if line.first < 0 or not line.left < x < line.right:
+            return [line]
+        boxes = [self._boxes.at(line.first + place) for place in range(len(body))]
+        at = sum((left + right) / 2 < x for left, right, _, _ in boxes)
+        if not 0 < at < len(body) or boxes[at - 1][1] - x > _OVER * line.height:
+            return [line]
+        if x - boxes[at][0] > _OVER * line.height:
+            return [line]
+        gaps = [gap for gap in line.gaps if gap[1] <= x], [gap for gap in line.gaps if gap[0] >= x]
+        return [
+            replace(
+                line, text=f"{body[:at].rstrip()} ", right=boxes[at - 1][1], gaps=tuple(gaps[0]),
+                has_gap=has_wide(gaps[0], line.height), is_broken=False,
+            ),
+            replace(
+                line, text=line.text[at:].lstrip(), left=boxes[at][0], gaps=tuple(gaps[1]),
+                has_gap=has_wide(gaps[1], line.height),
+                first=line.first + at if not body[at].isspace() else -1,
+            ),
+        ]  # fmt: skip
 
 
 def _respelled(lines: Sequence[Line]) -> list[Line]:
@@ -139,6 +174,7 @@ def _respelled(lines: Sequence[Line]) -> list[Line]:
                 right=line.right,
                 gaps=(*last.gaps, *([(last.right, line.left)] if has_space else []), *line.gaps),
                 is_broken=line.is_broken,
+                first=-1,
             )
         else:
             joined.append(line)
@@ -256,6 +292,9 @@ def _line(body: str, first: int, boxes: _Boxes, gaps: Sequence[Gap], tail: str) 
         return []
     begin, finish = boxes.at(first), boxes.at(first + len(body) - 1)
     height = max(begin[3] - begin[2], finish[3] - finish[2])
+    is_turned = boxes.is_turned(first)
+    if is_turned:
+        height = max(begin[3], finish[3]) - min(begin[2], finish[2])
     line = Line(
         clean + tail,
         min(begin[0], finish[0]),
@@ -265,8 +304,9 @@ def _line(body: str, first: int, boxes: _Boxes, gaps: Sequence[Gap], tail: str) 
         tuple(gaps),
         has_wide(gaps, height),
         tail == "-",
-        boxes.is_turned(first),
+        is_turned,
         font=boxes.fonts.of(body, first),
+        first=first if clean is body else -1,
     )
     return [line]
 

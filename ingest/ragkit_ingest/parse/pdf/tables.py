@@ -5,8 +5,7 @@ What is not surely a table stays lines.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from itertools import pairwise
+from collections.abc import Callable, Sequence
 
 from ragkit_ingest.parse.pdf.grid import Grid, grids
 from ragkit_ingest.parse.pdf.lines import Line, split
@@ -17,41 +16,34 @@ _NEAR = 3.0  # points by which text may reach over a line
 _BASELINE = 0.4  # of a line's height: lines so near each other stand side by side
 _MIN_CELLS = 4  # with text; fewer may be a frame around something
 _MIN_FILLED = 0.5  # of the cells: a form or a chart has more empty ones
+_MIN_MARKED = 0.2  # the same where each row and column has a head: marks stand in few cells
 _MAX_ASTRAY = 0.05  # of the lines may cross a line between cells
 _MIN_PARALLEL = 3  # columns in which several lines stand at the same heights are several rows
 
 Cell = list[Line]
-
-
-def may_have_tables(lines: Sequence[Line]) -> bool:
-    """Say whether there are rows with something beside something, before rules are looked for."""
-    parallel = 0
-    ordered = sorted(lines, key=lambda line: line.middle)
-    for below, line in pairwise(ordered):
-        is_beside = line.middle - below.middle <= _BASELINE * line.height
-        parallel += is_beside or any(right - left > line.height / 2 for left, right in line.gaps)
-    return parallel >= 2
+Cut = Callable[[Line, float], list[Line]]
 
 
 def with_tables(
-    lines: Sequence[Line], level: Sequence[Rule], upright: Sequence[Rule]
+    lines: Sequence[Line], level: Sequence[Rule], upright: Sequence[Rule], cut: Cut
 ) -> list[Line]:
-    """Put a table in the place of the lines that stand in each grid."""
+    """Put a table in the place of the lines that stand in each grid; `cut` cuts a line at a rule
+    where no space parts its cells."""
     remaining = list(lines)
     for grid in grids(level, upright):
-        remaining = _with_table(remaining, grid)
+        remaining = _with_table(remaining, grid, cut)
     return remaining
 
 
-def _with_table(lines: list[Line], grid: Grid) -> list[Line]:
+def _with_table(lines: list[Line], grid: Grid, cut: Cut) -> list[Line]:
     cells: dict[int, Cell] = {}
     widths = _widths(grid)
     outside: list[Line] = []
     place = astray = inside = 0
     for line in lines:
-        for part in _parts(line, grid):
+        for part in _parts(line, grid, cut):
             at = grid.find((part.left + part.right) / 2, part.middle)
-            if at is None or part.is_turned or part.rows:
+            if at is None or part.rows or (part.is_turned and not _holds(grid, at, part)):
                 outside.append(part)
                 continue
             if not inside:
@@ -63,18 +55,40 @@ def _with_table(lines: list[Line], grid: Grid) -> list[Line]:
     if astray > _MAX_ASTRAY * inside or not _is_table(cells, grid):
         return lines
     rows = _rows(cells, grid)
-    table = Line("", grid.xs[0], grid.xs[-1], grid.ys[-1], grid.ys[0] - grid.ys[-1], rows=rows)
+    first = next(iter(cells.values()))[0]
+    table = Line(
+        "",
+        grid.xs[0],
+        grid.xs[-1],
+        grid.ys[-1],
+        grid.ys[0] - grid.ys[-1],
+        rows=rows,
+        font=first.font,
+    )
     return [*outside[:place], table, *outside[place:]]
 
 
-def _parts(line: Line, grid: Grid) -> list[Line]:
+def _holds(grid: Grid, at: tuple[int, int], line: Line) -> bool:
+    """Say whether a cell holds a line from its bottom to its top, as it does a turned head."""
+    rows = [row for (row, column), n in grid.cell.items() if n == grid.cell[at]]
+    top, bottom = grid.ys[min(rows)], grid.ys[max(rows) + 1]
+    return bottom - _NEAR <= line.bottom and line.top <= top + _NEAR
+
+
+def _parts(line: Line, grid: Grid, cut: Cut) -> list[Line]:
     """Split a line where it goes over from one column into the next, or out of the grid."""
     if not grid.ys[-1] < line.middle < grid.ys[0] or line.is_turned or line.rows:
         return [line]
-    return split(
+    parts = split(
         line,
         lambda gap: any(gap[0] - _NEAR <= x <= gap[1] + _NEAR for x in grid.xs),
     )
+    for x in grid.xs[1:-1]:
+        if any(part.left < x - _NEAR and part.right > x + _NEAR for part in parts):
+            left, right = grid.find(x - _NEAR, line.middle), grid.find(x + _NEAR, line.middle)
+            if left and right and grid.cell[left] != grid.cell[right]:
+                parts = [piece for part in parts for piece in cut(part, x)]
+    return parts
 
 
 def _widths(grid: Grid) -> dict[int, tuple[int, int]]:
@@ -93,7 +107,8 @@ def _fits(part: Line, columns: tuple[int, int], grid: Grid) -> bool:
 
 def _is_table(cells: dict[int, Cell], grid: Grid) -> bool:
     numbers = set(grid.cell.values())
-    if len(cells) < _MIN_CELLS or len(cells) < _MIN_FILLED * len(numbers):
+    least = _MIN_MARKED if _has_heads(cells, grid) else _MIN_FILLED
+    if len(cells) < _MIN_CELLS or len(cells) < least * len(numbers):
         return False
     rows: dict[int, set[int]] = {}
     columns: dict[int, set[int]] = {}
@@ -103,6 +118,15 @@ def _is_table(cells: dict[int, Cell], grid: Grid) -> bool:
             columns.setdefault(column, set()).add(number)
     full_rows = sum(len(filled) >= 2 for filled in rows.values())
     return full_rows >= 2 and sum(len(filled) >= 2 for filled in columns.values()) >= 2
+
+
+def _has_heads(cells: dict[int, Cell], grid: Grid) -> bool:
+    """Say whether every row and column has its head, in a grid without merged cells."""
+    if len(set(grid.cell.values())) < grid.rows * grid.columns:
+        return False
+    heads = [(0, column) for column in range(1, grid.columns)]
+    heads += [(row, 0) for row in range(1, grid.rows)]
+    return all(grid.cell[place] in cells for place in heads)
 
 
 def _rows(cells: dict[int, Cell], grid: Grid) -> tuple[tuple[str, ...], ...]:

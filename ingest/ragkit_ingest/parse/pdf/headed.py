@@ -1,0 +1,92 @@
+"""Tables without rules under a bold head: the lines below it keep to columns as it does."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ragkit_ingest.parse.pdf.lines import Line
+from ragkit_ingest.parse.pdf.regions import gutters, rows_of
+
+_WHITE = 1.2  # in line heights: more from top to bottom ends a table
+_HEAD_WHITE = 0.5  # the same between the lines of a head
+_SIZES = (0.75, 1.25)  # of the head's: the sizes of a table's text
+_MAX_LINES = 150  # arbitrary; of one table on one page
+_MAX_TRIES = 40  # ends tried for one table; arbitrary
+_MAX_HEAD_CHARS = 60  # arbitrary; of a head's cell
+
+
+def with_headed(lines: Sequence[Line]) -> list[Line]:
+    """Put tables in the place of their lines, which come in pdfium's order."""
+    done: list[Line] = []
+    place = 0
+    while place < len(lines):
+        table, size = _table(lines[place : place + _MAX_LINES]) if _heads(lines, place) else ([], 1)
+        done += table or lines[place : place + 1]
+        place += size
+    return done
+
+
+def _heads(lines: Sequence[Line], place: int) -> bool:
+    """Say whether a line may begin a head: bold, with a gap in it or a bold line beside it."""
+    line = lines[place]
+    if not line.font.is_bold or line.rows or line.is_turned:
+        return False
+    following = lines[place + 1 : place + 4]
+    return line.has_gap or any(
+        other.font.is_bold and abs(other.middle - line.middle) < 1.5 * line.height
+        and (other.left > line.right or other.right < line.left)
+        for other in following
+    )  # fmt: skip
+
+
+def _table(lines: Sequence[Line]) -> tuple[list[Line], int]:
+    """Make a table of the lines from its head on: it, and how many lines it takes."""
+    head = _head(lines)
+    end = _end(lines, len(head))
+    for size in range(end, max(len(head), end - _MAX_TRIES), -1):
+        inside = lines[:size]
+        stretches = gutters(inside)
+        rows = rows_of([head, inside[len(head) :]], stretches) if stretches else []
+        if not _is_table(rows):
+            continue
+        left, right = min(line.left for line in inside), max(line.right for line in inside)
+        bottom, top = min(line.bottom for line in inside), max(line.top for line in inside)
+        font = inside[-1].font
+        return [Line("", left, right, bottom, top - bottom, rows=tuple(rows), font=font)], size
+    return [], 1
+
+
+def _head(lines: Sequence[Line]) -> list[Line]:
+    head = [lines[0]]
+    for line in lines[1:]:
+        is_near = min(part.bottom for part in head) - line.top <= _HEAD_WHITE * line.height
+        is_same = abs(line.font.size - head[0].font.size) < 0.1 and not line.rows
+        if not (line.font.is_bold and is_near and is_same and not line.is_turned):
+            break
+        head.append(line)
+    return head
+
+
+def _end(lines: Sequence[Line], begin: int) -> int:
+    """Give the place after the last line that may be of the table."""
+    bottom = min(line.bottom for line in lines[:begin])
+    height, size = lines[0].height, max(lines[0].font.size, 0.1)
+    for place in range(begin, len(lines)):
+        line = lines[place]
+        is_below = line.middle < min(part.bottom for part in lines[:begin]) + _HEAD_WHITE * height
+        if line.rows or line.is_turned or not is_below:
+            return place
+        is_sized = _SIZES[0] <= line.font.size / size <= _SIZES[1]
+        if not is_sized or bottom - line.top > _WHITE * height:
+            return place
+        bottom = min(bottom, line.bottom)
+    return len(lines)
+
+
+def _is_table(rows: Sequence[Sequence[str]]) -> bool:
+    """Say whether all columns have a head, and enough rows follow it."""
+    if len(rows) < 2 or (len(rows) < 3 and len(rows[0]) < 3):
+        return False
+    head = rows[0]
+    last = sum(map(bool, rows[-1])) >= 2  # else it is a line of text below the table
+    return last and all(head[1:]) and max(map(len, head)) <= _MAX_HEAD_CHARS

@@ -1,0 +1,138 @@
+"""Rows and columns of the lines that stand in a table without lines between its columns.
+
+Where such a table is, by its level rules or by its bold head, is found elsewhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from statistics import median
+
+from ragkit_ingest.parse.pdf.columns import free, is_running
+from ragkit_ingest.parse.pdf.lines import Gap, Line, split
+from ragkit_ingest.parse.pdf.paragraphs import join
+
+# Line heights of white from top to bottom between two columns, by how many lines it runs through:
+# a few lines of prose have such white by chance. Arbitrary.
+_GUTTERS = ((3, 1.0), (6, 0.6), (10, 0.4), (0, 0.22))
+_LEVEL = 0.4  # of a line's height: middles so near stand side by side
+_WHITER = 0.2  # of a line's height: so much more white is between rows, less within a cell
+_MAX_COLUMNS = 20  # arbitrary
+_MIN_FILLED = 0.5  # of the cells
+_MAX_CELL_CHARS = 400  # arbitrary; a longer cell is a text
+
+Row = tuple[str, ...]
+Band = Sequence[Line]
+
+
+def gutters(lines: Sequence[Line]) -> list[Gap]:
+    """Give the stretches of white between the columns of lines; none where there are no columns."""
+    if not lines:
+        return []
+    height = median(line.height for line in lines)
+    levels = len(_levels(lines))
+    width = next(width for most, width in _GUTTERS if levels <= most or not most) * height
+    stretches = free(lines, width, least=width)
+    return stretches if len(stretches) < _MAX_COLUMNS else []
+
+
+def rows_of(bands: Sequence[Band], stretches: Sequence[Gap]) -> list[Row]:
+    """Write the rows of bands, which come from the top; empty where these are no table's.
+
+    A band between two rules is a row, unless it is the only one under its head: then white, or a
+    first cell, begins a row.
+    """
+    body = bands[1:] if len(bands) > 1 else bands
+    rows: list[Row] = []
+    for place, band in enumerate(bands):
+        is_row = (place == 0 and len(bands) > 1) or len(body) > 1
+        parts = [part for line in band for part in _parts(line, stretches)]
+        chunks = [parts] if is_row and not _is_parallel(parts, stretches) else None
+        for chunk in chunks or _chunks(parts, stretches):
+            rows.append(_row(chunk, stretches))
+    return rows if _are_table(rows, [line for band in bands for line in band], stretches) else []
+
+
+def _parts(line: Line, stretches: Sequence[Gap]) -> list[Line]:
+    return split(line, lambda gap: any(gap[0] < g[1] and g[0] < gap[1] for g in stretches))
+
+
+def column_of(part: Line, stretches: Sequence[Gap]) -> int:
+    """Give the column of what stands between stretches of white."""
+    return sum((part.left + part.right) / 2 > stretch[0] for stretch in stretches)
+
+
+def _levels(parts: Sequence[Line]) -> list[list[Line]]:
+    """Put what stands side by side together, from the top down."""
+    levels: list[list[Line]] = []
+    for part in sorted(parts, key=lambda part: -part.middle):
+        if levels and levels[-1][0].middle - part.middle <= _LEVEL * part.height:
+            levels[-1].append(part)
+        else:
+            levels.append([part])
+    return levels
+
+
+def _is_parallel(parts: Sequence[Line], stretches: Sequence[Gap]) -> bool:
+    """Say whether a band has several rows: a figure in most cells at each of its heights."""
+    levels = _levels(parts)
+    if len(levels) < 2:
+        return False
+    columns = [{column_of(part, stretches) for part in level} for level in levels]
+    figures = sum(any(char.isdigit() for char in part.text) for part in parts)
+    return all(len(filled) > len(stretches) for filled in columns) and 2 * figures >= len(parts)
+
+
+def _chunks(parts: Sequence[Line], stretches: Sequence[Gap]) -> list[list[Line]]:
+    """Cut a band into rows: by white where there is more and less of it, else by first cells."""
+    levels = _levels(parts)
+    whites = [
+        min(part.bottom for part in above) - max(part.top for part in below)
+        for above, below in pairwise(levels)
+    ]
+    height = median(part.height for part in parts) if parts else 0.0
+    if whites and max(whites) - min(whites) > _WHITER * height:
+        limit = (max(whites) + min(whites)) / 2
+        cuts = [place for place, white in enumerate(whites, 1) if white > limit]
+    else:
+        cuts = [n for n in range(1, len(levels)) if _begins_row(levels[n], stretches)]
+    chunks = [
+        [part for level in levels[begin:end] for part in level]
+        for begin, end in pairwise([0, *cuts, len(levels)])
+    ]
+    return [
+        piece
+        for chunk in chunks
+        for piece in (_levels(chunk) if _is_parallel(chunk, stretches) else [chunk])
+    ]
+
+
+def _begins_row(level: Sequence[Line], stretches: Sequence[Gap]) -> bool:
+    return any(column_of(part, stretches) == 0 for part in level)
+
+
+def _row(chunk: Sequence[Line], stretches: Sequence[Gap]) -> Row:
+    cells = [""] * (len(stretches) + 1)
+    for level in _levels(chunk):
+        for part in sorted(level, key=lambda part: part.left):
+            place = column_of(part, stretches)
+            cells[place] = join(cells[place], part.text) if cells[place] else part.text
+    return tuple(" ".join(cell.split()) for cell in cells)
+
+
+def _are_table(rows: Sequence[Row], lines: Sequence[Line], stretches: Sequence[Gap]) -> bool:
+    filled = [cell for row in rows for cell in row if cell]
+    full = sum(sum(map(bool, row)) >= 2 for row in rows)
+    if len(rows) < 2 or full < 2 or len(filled) < _MIN_FILLED * len(rows) * (len(stretches) + 1):
+        return False
+    if max(map(len, filled)) > _MAX_CELL_CHARS:
+        return False
+    height = median(line.height for line in lines)
+    columns: list[list[Line]] = [[] for _ in range(len(stretches) + 1)]
+    for line in lines:
+        for part in _parts(line, stretches):
+            columns[column_of(part, stretches)].append(part)
+    levels = len(_levels(lines))
+    are_texts = all(is_running(column, height) and len(column) > 0.8 * levels for column in columns)
+    return not are_texts or len(rows) < levels / 2

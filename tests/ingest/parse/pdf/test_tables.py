@@ -1,0 +1,138 @@
+"""Tables of PDFs by their rules: tight, with marks, with turned heads, with level rules only."""
+
+import pytest
+
+from ragkit.types import ParsedText
+from ragkit_ingest.parse import parse_bytes
+from tests.ingest.pdfs import COURIER, grid, pdf, rule, text
+
+BODY = "Some running text of the page stands here, over its whole width."
+
+
+def tables(*pages: str) -> list[list[str]]:
+    parsed: ParsedText = parse_bytes(pdf(pages), ".pdf")
+    return [
+        parsed.text[block.start : block.end].splitlines()
+        for block in parsed.blocks
+        if block.kind == "table"
+    ]
+
+
+def set_rows(
+    xs: tuple[float, ...], top: float, rows: list[tuple[str, ...]], *, step: float = 20
+) -> str:
+    return "".join(
+        text(x, top - step * n, cell)
+        for n, row in enumerate(rows)
+        for x, cell in zip(xs, row, strict=True)
+        if cell
+    )
+
+
+def test_cells_whose_texts_touch_are_told_apart_by_the_rules() -> None:
+    width = 12 * COURIER
+    xs = (100.0, 100 + 4 * width, 100 + 9 * width, 100 + 12 * width)
+    rows = [("Code", "Level", "Sum"), ("A100", "12345", "750"), ("B200", "54321", "925")]
+    page = grid([xs[0], *xs[1:]], (604, 584, 564, 544)) + "".join(
+        text(100, 590 - 20 * n, "".join(row)) for n, row in enumerate(rows)
+    )
+    assert tables(page) == [
+        ["| Code | Level | Sum |", "| - | - | - |", "| A100 | 12345 | 750 |",
+         "| B200 | 54321 | 925 |"]
+    ]  # fmt: skip
+
+
+def test_marks_in_a_few_cells_of_a_full_grid() -> None:
+    rows = [
+        ("Part", "A", "B", "C", "D", "E"),
+        ("Lid", "x", "", "", "", ""),
+        ("Seal", "", "", "x", "", ""),
+        ("Bolt", "", "", "", "-", ""),
+        ("Nut", "", "", "", "", "x"),
+        ("Cable", "", "x", "", "", ""),
+    ]
+    xs = (76.0, 146.0, 176.0, 206.0, 236.0, 266.0)
+    page = grid((72, 140, 170, 200, 230, 260, 290), [615 - 20 * n for n in range(7)])
+    assert tables(page + set_rows(xs, 600, rows)) == [
+        ["| Part | A | B | C | D | E |", "| - | - | - | - | - | - |", "| Lid | x |  |  |  |  |",
+         "| Seal |  |  | x |  |  |", "| Bolt |  |  |  | - |  |", "| Nut |  |  |  |  | x |",
+         "| Cable |  | x |  |  |  |"]
+    ]  # fmt: skip
+
+
+def test_heads_turned_by_a_quarter_stand_over_their_columns() -> None:
+    page = grid((72, 140, 170, 200, 230), (660, 590, 570, 550)) + text(76, 600, "Part")
+    for x, head in ((160, "Spring"), (190, "Summer"), (220, "Autumn")):
+        page += text(x, 596, head, turn="0 1 -1 0")
+    page += set_rows((76, 150, 180, 210), 575, [("Lid", "x", "", "x"), ("Seal", "", "x", "x")])
+    assert tables(page) == [
+        ["| Part | Spring | Summer | Autumn |", "| - | - | - | - |", "| Lid | x |  | x |",
+         "| Seal |  | x | x |"]
+    ]  # fmt: skip
+
+
+def test_rules_over_and_under_the_head_and_under_the_last_row() -> None:
+    rows = [("Part", "Material", "Used for"), ("Lid", "steel", "cover"), ("Seal", "rubber", "rain")]
+    page = "".join(rule(72, y, 400, y) for y in (618, 596, 536))
+    page += set_rows((72, 180, 290), 602, rows) + text(290, 548, "and dust") + text(72, 480, BODY)
+    assert tables(text(72, 700, BODY) + page) == [
+        ["| Part | Material | Used for |", "| - | - | - |", "| Lid | steel | cover |",
+         "| Seal | rubber | rain and dust |"]
+    ]  # fmt: skip
+
+
+def test_a_rule_under_each_row_and_none_above_the_head() -> None:
+    rows = [("Term", "Meaning"), ("gauge", "measures the level"), ("", "of the water"),
+            ("lid", "covers it")]  # fmt: skip
+    page = "".join(rule(72, y, 400, y) for y in (596, 562, 542))
+    places = (602, 583, 569, 548)
+    for y, row in zip(places, rows, strict=True):
+        page += set_rows((72, 180), y, [row])
+    assert tables(text(72, 700, BODY) + page) == [
+        ["| Term | Meaning |", "| - | - |", "| gauge | measures the level of the water |",
+         "| lid | covers it |"]
+    ]  # fmt: skip
+
+
+def test_tables_that_touch_and_have_other_columns() -> None:
+    page = grid((72, 172, 300), (620, 600, 580)) + grid((72, 132, 232, 300), (580, 560, 540))
+    page += set_rows((76, 176), 606, [("Code", "Meaning"), ("E1", "Tilt")])
+    page += set_rows((76, 136, 236), 566, [("Part", "Material", "Mass"), ("Lid", "steel", "2 kg")])
+    assert [table[0] for table in tables(page)] == [
+        "| Code | Meaning |",
+        "| Part | Material | Mass |",
+    ]
+
+
+def test_a_bold_head_over_columns_without_rules() -> None:
+    rows = [("Part", "Material", "Used for"), ("Lid", "steel", "cover"), ("Seal", "rubber", "rain")]
+    head, *body = rows
+    page = "".join(
+        text(x, 602, cell, font="F2") for x, cell in zip((72, 180, 290), head, strict=True)
+    )
+    page += set_rows((72, 180, 290), 584, body, step=18) + text(72, 520, BODY)
+    assert tables(text(72, 700, BODY) + page) == [
+        ["| Part | Material | Used for |", "| - | - | - |", "| Lid | steel | cover |",
+         "| Seal | rubber | rain |"]
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("font", ["F1", "F2"])
+def test_two_columns_of_text_between_rules_are_no_table(font: str) -> None:
+    left = ["The first column begins here and", "goes on below, line after line,"] * 3
+    right = ["The second column is read second", "although its lines stand beside"] * 3
+    page = "".join(rule(60, y, 550, y) for y in (620, 500, 300))
+    for n, row in enumerate(zip(left, right, strict=True)):
+        page += "".join(
+            text(x, 600 - 12 * n, part, size=10, font=font)
+            for x, part in zip((60, 300), row, strict=True)
+        )
+    assert tables(page) == []
+
+
+def test_headings_with_rules_below_are_no_table() -> None:
+    page = ""
+    for n in range(3):
+        page += text(72, 700 - 100 * n, f"{n + 1} A heading", font="F2")
+        page += rule(72, 695 - 100 * n, 540, 695 - 100 * n) + text(72, 670 - 100 * n, BODY)
+    assert tables(page) == []
