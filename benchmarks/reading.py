@@ -19,7 +19,7 @@ from typing import Final
 
 from benchmarks.environment import HERE, peer_python
 from benchmarks.ingestion_sides import OFFLINE, rounds
-from benchmarks.reading_files import FORMATS, LAYOUTS, PRINTED_WORDS, Document, documents
+from benchmarks.reading_files import FORMATS, LAYOUTS, NARROW, PRINTED_WORDS, Document, documents
 from benchmarks.reading_markdown import Reading, read_markdown
 from benchmarks.reading_measures import Scores, cell_places, failure, mean, scores
 
@@ -36,6 +36,7 @@ READS: Final = {
     "pdfplumber": PDF,
     "pypdfium2": PDF,
 }
+PLAIN: Final = ("pdfplumber", "pypdfium2")  # a line that begins with # is no heading of theirs
 ENVIRONMENTS: Final = dict.fromkeys(("trafilatura", "pdfplumber", "pypdfium2"), "reading")
 TIMEOUT_S: Final = 1800  # for all files of a side, arbitrary
 HEAD = """## Reading, beside other libraries
@@ -45,13 +46,14 @@ them, and PDFs that are printed here from the same Markdown by Chromium, untagge
 column and in two, tables with rules; and those with a table once more, without rules. So the
 expected text has docling's ways (a merged cell is repeated, a picture's description left out, a
 formula is LaTeX) and some of its errors, which count for it and against all others; and the PDFs
-show the layout of one program. Documents of under {words} words and with formulas are not printed.
+show the layout of one program. Not printed are documents of under {words} words or with formulas,
+nor, in two columns, tables of over {narrow} columns.
 
-ragkit {commit}, with its default options, in its limited child process; peers in one process each,
-with their defaults and Markdown where they write it: {versions}. docling reads without
-its models, so no PDF; kreuzberg without what it would download, so no AsciiDoc. pdfplumber and
-pypdfium2 give plain text, pdfplumber tables apart from it; trafilatura leaves out what it takes for
-no main text.
+ragkit {commit}, with its default options, in its limited child process; the others in a process
+each, with their defaults and Markdown where they write it: {versions}.
+docling reads without its models, so no PDF; kreuzberg without what it would download, so no
+AsciiDoc. pdfplumber and pypdfium2 give plain text, pdfplumber tables apart from it; trafilatura
+leaves out what it takes for no main text.
 
 - *Words*: recall / precision of the multiset of words: runs of letters, runs of digits, single Han
   characters; NFKC, case folded; without marks, addresses, pictures and LaTeX commands.
@@ -86,6 +88,7 @@ def run() -> str:
     _write_scores(answers)
     head = HEAD.format(
         words=PRINTED_WORDS,
+        narrow=NARROW,
         commit=_commit(),
         versions=_versions(answers),
         empty=_NONE,
@@ -156,8 +159,8 @@ def _answer(side: str, document: Document, answers: Sequence[Mapping[str, str | 
         print(f"{side} failed on {document.path.name}: {error[:300]}", flush=True)
         return Answer(document, failure(document.expected), (), error)
     reading = read_markdown(text)
-    if tables:
-        reading = Reading(reading.words, reading.headings, read_markdown(tables).tables)
+    if side in PLAIN:
+        reading = Reading(reading.words, (), read_markdown(tables).tables)
     seconds = tuple(float(answer["seconds"]) for answer in answers)
     return Answer(document, scores(document.expected, reading), seconds, "")
 

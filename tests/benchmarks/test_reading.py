@@ -4,7 +4,7 @@ from pathlib import Path
 
 from benchmarks.peers.reading_peers import SIDES, _answer, _pipe_table, _with_marks
 from benchmarks.reading import ENVIRONMENTS, READS, Answer, _rate, _row
-from benchmarks.reading_files import Document, _is_printable, _page
+from benchmarks.reading_files import BARE, ONE, TWO, Document, _page, is_printed
 from benchmarks.reading_markdown import read_markdown
 from benchmarks.reading_measures import Scores, failure
 from tests.places import ROOT
@@ -40,10 +40,22 @@ def test_cells_of_a_peer_become_a_table_in_markdown() -> None:
 
 
 def test_short_texts_and_formulas_are_not_printed() -> None:
-    assert _is_printable(_document("duck " * 30))
-    assert not _is_printable(_document("duck " * 29))
-    assert not _is_printable(_document("duck " * 30 + "$$x$$"))
-    assert not _is_printable(_document("duck " * 30, "epub"))
+    assert is_printed(_document("duck " * 30), ONE)
+    assert not is_printed(_document("duck " * 29), ONE)
+    assert not is_printed(_document("duck " * 30 + "$$x$$"), ONE)
+    assert not is_printed(_document("duck " * 30, "epub"), ONE)
+
+
+def test_wide_tables_are_not_printed_in_two_columns_and_texts_not_for_their_rules() -> None:
+    words = "duck " * 30
+    narrow, wide = (f"{words}\n\n{'| a ' * n}|\n{'| - ' * n}|\n{'| b ' * n}|\n" for n in (4, 5))
+    printed = {
+        text: [is_printed(_document(text), layout) for layout in (ONE, TWO, BARE)]
+        for text in (words, narrow, wide)
+    }
+    assert printed[words] == [True, True, False]
+    assert printed[narrow] == [True, True, True]
+    assert printed[wide] == [True, False, True]
 
 
 def test_a_page_shows_the_headings_and_tables_of_the_markdown() -> None:
