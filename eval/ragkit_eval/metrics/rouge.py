@@ -8,9 +8,11 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 from ragkit.errors import UsageError
+from ragkit_eval.metrics.rouge_stemmer import stems
 from ragkit_eval.metrics.wordnet import WordNet, open_wordnet
-from ragkit_eval.metrics.words import TOKENS, stems, words
+from ragkit_eval.metrics.words import TOKENS, words
 
+Words = tuple[str, ...]
 Several = Literal["best", "pool", "jackknife"]
 Statistic = Literal["f", "precision", "recall"]
 
@@ -97,13 +99,20 @@ def over_references(
     )
 
 
-def rouge_words(text: str, *, stem: bool, wordnet: WordNet | None = None) -> tuple[str, ...]:
+def rouge_words(text: str, *, stem: bool, wordnet: WordNet | None = None) -> Words:
     """Split a text into words; with `stem`, into stems, by WordNet's forms if it is installed."""
     return stems(text, wordnet or open_wordnet()) if stem else words(text)
+
+
+def rouge_lines(text: str, *, stem: bool) -> list[Words]:
+    """Split each line into words; lines without words are left out."""
+    lines = (rouge_words(line, stem=stem) for line in text.split("\n"))
+    return [line for line in lines if line]
 
 
 def rouge_signature(name: str, *, stem: bool, several: Several, details: str = "") -> str:
     """Write the signature of a ROUGE metric; `details` are additional `key:value` pairs."""
     wordnet = open_wordnet() if stem else None
-    stemmer = "no" if not stem else f"porter+wordnet-{wordnet.revision}" if wordnet else "porter"
+    forms = f"+wordnet-{wordnet.revision}" if wordnet else ""
+    stemmer = f"1.5.5{forms}" if stem else "no"
     return f"{name}{details}|tok:{TOKENS}|stem:{stemmer}|refs:{several}|v:1"

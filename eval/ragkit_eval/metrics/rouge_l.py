@@ -8,12 +8,13 @@ from ragkit_eval.metrics.rouge import (
     Overlap,
     Rouge,
     Several,
+    Words,
     over_references,
+    rouge_lines,
     rouge_signature,
     rouge_words,
 )
 
-Words = tuple[str, ...]
 _CACHED_MASKS = 256
 
 
@@ -65,9 +66,9 @@ def rouge_lsum(
     0.8
     """
     texts = (references,) if isinstance(references, str) else references
-    prediction_lines = _lines(prediction, stem)
+    prediction_lines = rouge_lines(prediction, stem=stem)
     return over_references(
-        [_union(prediction_lines, _lines(text, stem)) for text in texts], several
+        [_union(prediction_lines, rouge_lines(text, stem=stem)) for text in texts], several
     )
 
 
@@ -101,11 +102,6 @@ def _masks(words: Words) -> dict[str, int]:
     for place, word in enumerate(words):
         masks[word] = masks.get(word, 0) | (1 << place)
     return masks
-
-
-def _lines(text: str, stem: bool) -> list[Words]:
-    lines = (rouge_words(line, stem=stem) for line in text.split("\n"))
-    return [line for line in lines if line]
 
 
 def _union(prediction: Sequence[Words], reference: Sequence[Words]) -> Overlap:

@@ -1,22 +1,33 @@
 """ROUGE-S and ROUGE-SU: pairs of words in their order, with gaps; SU counts single words too."""
 
+from __future__ import annotations
+
 from collections import Counter
 from collections.abc import Sequence
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 from ragkit.errors import UsageError
 from ragkit_eval.metrics.rouge import (
     Overlap,
     Rouge,
     Several,
+    Words,
     over_references,
     rouge_signature,
     rouge_words,
 )
 from ragkit_eval.metrics.rouge_n import shared
 
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Integers = NDArray[np.int64]
+    Floats = NDArray[np.float64]
+
 _CACHED_COUNTS = 64
-_MAX_CACHED_PAIRS = 50_000  # some 6 MB; a text of 3,000 words has 4.5 million pairs
+_MAX_FEW = 50_000  # pairs; some 6 MB; a text of 3,000 words has 4.5 million
 
 
 def rouge_s(
@@ -44,17 +55,13 @@ def rouge_s(
         raise UsageError(f"the gap of ROUGE-S is {skip} words: it must be 0 or more")
     texts = (references,) if isinstance(references, str) else references
     singles = 0 if not unigrams else -1 if original else 1
-    prediction_pairs = _pairs(prediction, skip, singles, stem)
+    prediction_words = rouge_words(prediction, stem=stem)
     overlaps = []
     for text in texts:
-        reference_pairs = _pairs(text, skip, singles, stem)
-        overlaps.append(
-            Overlap(
-                shared(prediction_pairs, reference_pairs),
-                reference_pairs.total(),
-                prediction_pairs.total(),
-            )
-        )
+        words = rouge_words(text, stem=stem)
+        few = max(_pair_count(words, skip), _pair_count(prediction_words, skip)) <= _MAX_FEW
+        overlap = (_overlap_of_few if few else _overlap_of_many)(prediction_words, words, skip)
+        overlaps.append(_with_singles(overlap, prediction_words, words, singles))
     return over_references(overlaps, several)
 
 
@@ -72,25 +79,72 @@ def signature(
     return rouge_signature(name, stem=stem, several=several, details=details)
 
 
-def _pairs(text: str, skip: int | None, singles: int, stem: bool) -> Counter[object]:
-    """Count the pairs and the single words: none (0), all (1), or all but the last (-1).
-
-    Counts of long texts are not cached: those of a set would fill the memory.
-    """
-    words = rouge_words(text, stem=stem)
-    pair_count = len(words) * (len(words) // 2 if skip is None else skip + 1)
-    return (_cached_pairs if pair_count <= _MAX_CACHED_PAIRS else _count_pairs)(
-        words, skip, singles
+def _with_singles(overlap: Overlap, prediction: Words, reference: Words, singles: int) -> Overlap:
+    """Add the single words to an overlap: none (0), all (1), or all but the last (-1)."""
+    if not singles:
+        return overlap
+    predicted, expected = (
+        Counter(words if singles > 0 else words[:-1]) for words in (prediction, reference)
+    )
+    return Overlap(
+        overlap.hits + (predicted & expected).total(),
+        overlap.reference + expected.total(),
+        overlap.prediction + predicted.total(),
     )
 
 
-def _count_pairs(words: tuple[str, ...], skip: int | None, singles: int) -> Counter[object]:
+def _pair_count(words: Words, skip: int | None) -> int:
+    """Count the pairs of words with at most `skip` words between them.
+
+    >>> _pair_count(("a", "b", "c", "d"), None), _pair_count(("a", "b", "c", "d"), 1)
+    (6, 5)
+    """
+    count = len(words)
+    reach = count - 1 if skip is None else min(skip + 1, count - 1)
+    return max(0, reach * count - reach * (reach + 1) // 2)
+
+
+def _overlap_of_few(prediction: Words, reference: Words, skip: int | None) -> Overlap:
+    hits = shared(_pairs(prediction, skip), _pairs(reference, skip))
+    return Overlap(hits, _pair_count(reference, skip), _pair_count(prediction, skip))
+
+
+@lru_cache(maxsize=_CACHED_COUNTS)
+def _pairs(words: Words, skip: int | None) -> Counter[object]:
     counts: Counter[object] = Counter()
     for distance in range(1, len(words) if skip is None else min(skip + 2, len(words))):
         counts.update(zip(words, words[distance:], strict=False))
-    if singles:
-        counts.update(words if singles > 0 else words[:-1])
     return counts
 
 
-_cached_pairs = lru_cache(maxsize=_CACHED_COUNTS)(_count_pairs)
+def _overlap_of_many(prediction: Words, reference: Words, skip: int | None) -> Overlap:
+    """Count the pairs that begin with each shared word in turn, which takes little memory.
+
+    The time is that of the words of a text times the distinct words that both have.
+    """
+    import numpy as np
+
+    numbers: dict[str, int] = {}
+    predicted, expected = (
+        np.array([numbers.setdefault(word, len(numbers)) for word in words])
+        for words in (prediction, reference)
+    )
+    hits = 0
+    for word in np.intersect1d(predicted, expected):
+        firsts, seconds = (
+            _pairs_of(words, word, skip, len(numbers)) for words in (predicted, expected)
+        )
+        hits += int(np.minimum(firsts, seconds).sum())
+    return Overlap(hits, _pair_count(reference, skip), _pair_count(prediction, skip))
+
+
+def _pairs_of(words: Integers, first: int, skip: int | None, distinct: int) -> Floats:
+    """Count the pairs of a first word with each second word; shape (distinct,)."""
+    import numpy as np
+
+    so_far = np.concatenate([[0], np.cumsum(words == first)])  # before each place
+    before = so_far[:-1].copy()
+    if skip is not None and skip + 1 < len(words):
+        before[skip + 1 :] -= so_far[: len(words) - skip - 1]
+    counts: Floats = np.bincount(words, weights=before.astype(np.float64), minlength=distinct)
+    return counts

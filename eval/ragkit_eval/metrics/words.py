@@ -9,7 +9,6 @@ from functools import lru_cache
 
 from ragkit.text.analyse import CJK
 from ragkit.text.stemmer import stemmer
-from ragkit_eval.metrics.wordnet import WordNet
 
 TOKENS = "words+cjk-characters"  # in signatures
 _ASCII = re.compile(r"[a-z0-9]+")
@@ -19,7 +18,6 @@ _CHINESE = re.compile(
     "[\u3001-\u3003\u3007-\u3011\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uff01-\uff0f"
     "\uff1a-\uff20\uff3b-\uff40\uff5b-\uff60\U00020000-\U000323af]"
 )
-_MIN_STEMMED = 4  # letters; ROUGE-1.5.5 leaves shorter words alone
 _CACHED_TEXTS = 1024  # several metrics and references score a text one after the other
 
 
@@ -35,23 +33,6 @@ def words(text: str) -> tuple[str, ...]:
     if text.isascii():
         return tuple(_ASCII.findall(text.lower()))
     return tuple(_WORD.findall(unicodedata.normalize("NFKC", text).casefold()))
-
-
-def stems(text: str, wordnet: WordNet | None = None) -> tuple[str, ...]:
-    """Split into words stemmed as in ROUGE-1.5.5: WordNet's irregular forms, else Porter's rules.
-
-    Without a WordNet irregular forms stay: "went" is not "go". Source: M. F. Porter 1980,
-    https://doi.org/10.1108/eb046814.
-
-    >>> stems("Nations negotiated trade subsidies")
-    ('nation', 'negoti', 'trade', 'subsidi')
-    """
-    irregular = wordnet.irregular if wordnet is not None else None
-    stemmed = []
-    for word in words(text):
-        base = irregular(word) if irregular else ""
-        stemmed.append(base or (porter(word) if len(word) >= _MIN_STEMMED else word))
-    return tuple(stemmed)
 
 
 @lru_cache(maxsize=1 << 16)

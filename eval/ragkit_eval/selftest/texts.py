@@ -21,11 +21,29 @@ class _Case(NamedTuple):
     why: str
 
 
+def _weighted_recall(hits: float, *lines: int) -> float:
+    """Return the recall of ROUGE-W in ROUGE-1.5.5: it weighs the sum over the lines once more."""
+    base: float = sum(words**1.2 for words in lines) ** 1.2
+    return float((hits / base) ** (1 / 1.2))
+
+
+# Texts of several lines, prediction and reference: ROUGE-1.5.5 unites the hits of each line of the
+# reference, and counts a word as often as both texts have it.
+_UNION = ("a1 b1 x1\nc1 d1 e1", "a1 b1 c1\nd1 e1")
+_TWICE = ("a1 b1", "a1 b1\na1 b1")
+_CARRIED = ("a1 b1\nd1 e1", "b1\na1 b1 c1 d1 e1")
 _BY_HAND = (
     _Case("rouge-1", "the cat sat", "the cat sat down", 6 / 7, "P 3/3, R 3/4"),
     _Case("rouge-2", "the cat sat", "the cat sat down", 0.8, "P 2/2, R 2/3"),
     _Case("rouge-l", "police kill the gunman", "police killed the gunman", 0.75, "Lin 2004"),
     _Case("rouge-s4", "police kill the gunman", "police killed the gunman", 0.5, "Lin 2004: 3/6"),
+    _Case("rouge-w:1.5.5:recall", *_UNION, _weighted_recall(3**1.2 + 2**1.2, 3, 2), "all hit"),
+    _Case("rouge-w:1.5.5:precision", *_UNION, ((3**1.2 + 2**1.2) / 6**1.2) ** (1 / 1.2), "of 6"),
+    _Case("rouge-w:1.5.5:recall", *_TWICE, _weighted_recall(2**1.2, 2, 2), "the first line's"),
+    _Case("rouge-w:1.5.5:recall", *_CARRIED, _weighted_recall(1 + 3**1.2, 1, 5), "b counts once"),
+    _Case("rouge-lsum", *_TWICE, 2 / 3, "each word once: P 2/2, R 2/4"),
+    _Case("rouge-1:stem", "the agreement", "agreeing", 0.0, "agreem and agre"),
+    _Case("rouge-1:stem:recall", "documents and a technology", "technological", 1.0, "technolog"),
     _Case("token_f1", "the red car", "a red truck", 0.5, "articles out: 1 of 2 and 1 of 2"),
     _Case("exact_match", "The Eiffel Tower!", "eiffel tower", 1.0, "SQuAD's normalisation"),
     _Case("contains", "It opened in 1889.", "1889", 1.0, "the reference stands there"),

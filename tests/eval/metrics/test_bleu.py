@@ -151,8 +151,9 @@ def test_smoothing_is_sacrebleus_also_in_resamples() -> None:
 def _bleu_of(sums: NDArray[np.float64]) -> float:
     from sacrebleu.metrics.bleu import BLEU
 
-    counts = [int(value) for value in sums]
-    return BLEU.compute_bleu(counts[2:6], counts[6:], *counts[:2], smooth_method="exp").score / 100
+    length, expected, *counts = (int(value) for value in sums)
+    score = BLEU.compute_bleu(counts[:4], counts[4:], length, expected, smooth_method="exp")
+    return float(score.score) / 100
 
 
 def test_the_signature_tells_references_and_tokenizer_that_were_used() -> None:

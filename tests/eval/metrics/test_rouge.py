@@ -4,10 +4,15 @@ rouge_score's values: rouge_score 0.1.2,
 `RougeScorer(["rouge1", "rouge2", "rougeL", "rougeLsum"]).score(REFERENCE, PREDICTION)`.
 """
 
+import itertools
+import random
+from functools import partial
+
 import pytest
 
 from ragkit.errors import UsageError
 from ragkit_eval.metrics import rouge_s as rouge_s_module
+from ragkit_eval.metrics import rouge_w as rouge_w_module
 from ragkit_eval.metrics.rouge import Overlap, over_references, ratios
 from ragkit_eval.metrics.rouge_l import lcs_length, rouge_l, rouge_lsum
 from ragkit_eval.metrics.rouge_n import rouge_n
@@ -159,12 +164,50 @@ def test_the_length_of_a_subsequence_agrees_with_the_table() -> None:
         assert lcs_length(a, b) == _table(a, b)
 
 
-def test_pairs_of_long_texts_are_not_kept() -> None:
-    short, long = "one two three", " ".join(f"w{n}" for n in range(400))
-    rouge_s_module._cached_pairs.cache_clear()
-    assert (rouge_s(short, short).f, rouge_s(long, long).f) == (1.0, 1.0)
-    assert rouge_s(long, long, skip=4).f == 1.0
-    assert rouge_s_module._cached_pairs.cache_info().currsize == 2  # not the 80,000 pairs
+@pytest.mark.parametrize("skip", [None, 0, 1, 4, 30])
+def test_long_texts_are_counted_as_short_ones_are(
+    monkeypatch: pytest.MonkeyPatch, skip: int | None
+) -> None:
+    texts = [" ".join(random.Random(n).choices("abcdefg", k=20 + 7 * n)) for n in range(4)]
+    for unigrams, original in ((False, False), (True, False), (True, True)):
+        for prediction, reference in itertools.product(texts, texts):
+            score = partial(rouge_s, skip=skip, unigrams=unigrams, original=original)
+            monkeypatch.setattr(rouge_s_module, "_MAX_FEW", 10**9)
+            few = score(prediction, reference)
+            monkeypatch.setattr(rouge_s_module, "_MAX_FEW", -1)
+            assert score(prediction, reference) == few
+
+
+@pytest.mark.parametrize("original", [False, True])
+def test_rouge_w_of_long_texts_is_that_of_short_ones(
+    monkeypatch: pytest.MonkeyPatch, original: bool
+) -> None:
+    texts = [" ".join(random.Random(n).choices("abcdefg", k=20 + 7 * n)) for n in range(6)]
+    for prediction, reference in itertools.product(texts, texts):
+        monkeypatch.setattr(rouge_w_module, "_MAX_SHORT", 10**9)
+        short = rouge_w(prediction, reference, original=original)
+        monkeypatch.setattr(rouge_w_module, "_MAX_SHORT", -1)
+        assert rouge_w(prediction, reference, original=original) == short
+
+
+def test_the_original_takes_the_union_of_hits_of_each_line() -> None:
+    """Worked out by hand; ROUGE-1.5.5 prints these values of these texts."""
+    union = rouge_w("a1 b1 x1\nc1 d1 e1", "a1 b1 c1\nd1 e1", original=True)
+    assert (union.recall, union.precision) == pytest.approx((0.74113, 0.74540), abs=1e-5)
+    # a word counts as often as both texts have it: the second line has no hit left
+    twice = rouge_w("a1 b1", "a1 b1\na1 b1", original=True)
+    assert (twice.recall, twice.precision) == pytest.approx((0.43528, 1.0), abs=1e-5)
+    # a run that ends with a word that does not count goes on with the next one
+    carried = rouge_w("a1 b1\nd1 e1", "b1\na1 b1 c1 d1 e1", original=True)
+    assert (carried.recall, carried.precision) == pytest.approx((0.46279, 0.91385), abs=1e-5)
+    # the paper's has no lines
+    assert rouge_w("a b\nc", "a\nb c") == rouge_w("a b c", "a b c")
+
+
+def test_texts_of_which_rouge_w_would_take_minutes_are_refused() -> None:
+    long = "word " * 20_001
+    with pytest.raises(UsageError, match="20,001 and 20,001 words would take minutes"):
+        rouge_w(long, long)
 
 
 def test_what_makes_no_sense_is_refused() -> None:

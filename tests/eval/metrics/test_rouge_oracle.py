@@ -49,24 +49,15 @@ def test_every_document_without_stemming(
 
 
 def test_every_document_with_stemming(golden: list[dict[str, Any]], texts: dict[str, Any]) -> None:
-    """The program looks a word up in WordNet's exception lists before Porter's rules, as here.
-
-    What is left is one word of one document: it takes "environment" and "environmental" for one
-    stem, which Porter's rules do not.
-    """
+    """The program looks a word up in WordNet's exception lists before its rules, as here."""
     if open_wordnet() is None:
         pytest.skip("without WordNet's exception lists: apt-get install wordnet-base")
-    differing = {}
+    checked = 0
     for line, scores in _documents(golden, texts, stem=True):
         for statistic in STATISTICS:
-            difference = abs(scores[statistic] - line[statistic])
-            if difference > PRINTED:
-                where = (line["doc"], line["refs"], line["system"], line["metric"], statistic)
-                differing[where] = difference
-    assert {doc for doc, *_ in differing} <= {"SL062003-20"}
-    assert {refs for _, refs, *_ in differing} <= {"multi4_jackknife"}
-    assert len(differing) == 30  # of 6,000
-    assert max(differing.values()) == pytest.approx(0.02564, abs=PRINTED)
+            assert scores[statistic] == pytest.approx(line[statistic], abs=PRINTED), line
+            checked += 1
+    assert checked == 2 * 4 * 10 * 25 * 3
 
 
 @pytest.mark.parametrize("stem", [False, True])
