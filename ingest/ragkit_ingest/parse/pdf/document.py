@@ -20,6 +20,7 @@ from ragkit_ingest.parse.options import ParseOptions
 from ragkit_ingest.parse.pdf.aligned import with_aligned
 from ragkit_ingest.parse.pdf.bands import with_banded
 from ragkit_ingest.parse.pdf.columns import in_reading_order
+from ragkit_ingest.parse.pdf.fields import fields, open_form
 from ragkit_ingest.parse.pdf.furniture import furniture
 from ragkit_ingest.parse.pdf.headed import with_headed
 from ragkit_ingest.parse.pdf.headings import headings
@@ -69,6 +70,7 @@ def parse(data: bytes, options: ParseOptions) -> ParsedText:
             from ragkit_ingest.parse.pdf import docling
 
             return docling.parse(data, metadata(document), title(document))
+        open_form(document)
         return _read(document, options)
     finally:
         document.close()
@@ -118,7 +120,7 @@ def _pages(document: PdfDocument, notes: Counter[str]) -> Iterator[_Page]:
         try:
             page = document[index]
             try:
-                yield _page(page, index)
+                yield _page(page, index, fields(document, page))
             finally:
                 page.close()
         except pypdfium2.PdfiumError as error:
@@ -127,9 +129,9 @@ def _pages(document: PdfDocument, notes: Counter[str]) -> Iterator[_Page]:
                 raise IngestError("parse", _UNREADABLE) from error
 
 
-def _page(page: PdfPage, index: int) -> _Page:
+def _page(page: PdfPage, index: int, filled: Sequence[Line]) -> _Page:
     with closing(PageText(page)) as text:
-        page_lines = text.lines()
+        page_lines = [*text.lines(), *filled]
         level, upright = rules(page) if page_lines else ([], [])
         page_lines = with_tables(page_lines, level, upright, text.cut)
     page_lines = with_headed(with_banded(page_lines, level, upright))

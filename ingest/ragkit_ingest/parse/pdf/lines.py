@@ -23,6 +23,13 @@ _SPACE = re.compile(" ")
 _CONTROLS = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\u00ad\ufffe\uffff]")
 _RIGHT_TO_LEFT = re.compile("[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]")
 _ODD = re.compile(f"{_CONTROLS.pattern}|[\ud800-\udfff]")
+# Marks of lists: bullets, and what fonts of symbols have for them: control characters, private use.
+_MARK = re.compile(
+    "[\x01-\x08\x0e-\x1f\x7f\u2022\u2023\u25aa\u25e6\ufffd](?=\\s|$)|[\ue000-\uf8ff]"
+)
+_WESTERN = re.compile("[\x80-\x9f]")  # of Windows' code page 1252, where a font names no characters
+ITEM_MARK = "-"
+_INDENT = 5.0  # in line heights: an item is no further from its mark
 _WIDE_GAP = 2.0  # in line heights: between the columns of a table, never between words
 _RAISED = 0.25  # of a line's height: a word so much higher or lower is on another line
 _LEVEL = 0.1  # of a line's height: letters of one line stand on one level, and hardly overlap
@@ -125,7 +132,7 @@ class PageText:
             for start, end, is_broken in _whole_lines(text, *match.span())
             for line in _lines(text, start, end, self._boxes, is_broken)
         ]
-        return _respelled(page_lines)
+        return _marked(_respelled(page_lines))
 
     def cut(self, line: Line, x: float) -> list[Line]:
         """Cut a line between two of its letters, where nothing but a rule at `x` parts them."""
@@ -181,6 +188,26 @@ def _respelled(lines: Sequence[Line]) -> list[Line]:
     return joined
 
 
+def _marked(lines: Sequence[Line]) -> list[Line]:
+    """Put the marks of lists, where pdfium gives them as lines, before their items."""
+    joined: list[Line] = []
+    for line in lines:
+        last = joined[-1] if joined else None
+        if (
+            last
+            and last.text.strip() == ITEM_MARK
+            and abs(last.middle - line.middle) <= max(last.height, line.height) / 2
+            and 0 <= line.left - last.right <= _INDENT * max(line.height, last.height)
+            and not (last.is_turned or line.is_turned)
+        ):
+            gaps = ((last.right, line.left), *line.gaps)
+            text = f"{ITEM_MARK} {line.text}"
+            joined[-1] = replace(line, text=text, left=last.left, gaps=gaps, first=-1)
+        else:
+            joined.append(line)
+    return joined
+
+
 def _text(handle: object) -> str:
     """Give a page's text with one character per index, so that places in it are pdfium's own."""
     from pypdfium2 import raw
@@ -192,8 +219,16 @@ def _text(handle: object) -> str:
     if raw.FPDFText_GetText(handle, 0, count, buffer) == count + 1:
         text = bytes(buffer)[:-2].decode("utf-16-le", "surrogatepass")
         if len(text) == count:
-            return text.replace("\0", "\ufffd")
+            text = text.replace("\0", "\ufffd")
+            return _WESTERN.sub(_western, text) if _WESTERN.search(text) else text
     return "".join([_character(raw.FPDFText_GetUnicode(handle, index)) for index in range(count)])
+
+
+def _western(match: re.Match[str]) -> str:
+    try:
+        return match.group().encode("latin-1").decode("cp1252")
+    except UnicodeDecodeError:
+        return match.group()
 
 
 class _Boxes:
@@ -286,8 +321,15 @@ def _is_elsewhere(previous: Box, following: Box) -> bool:
 
 def _line(body: str, first: int, boxes: _Boxes, gaps: Sequence[Gap], tail: str) -> list[Line]:
     clean = body
-    if _ODD.search(body):
-        clean = " ".join([_paired(_CONTROLS.sub("", word)) for word in body.split(" ")])
+    if _MARK.match(body):
+        clean = ITEM_MARK + body[1:] if body[1:2].strip() == "" else f"{ITEM_MARK} {body[1:]}"
+    is_altered = len(clean) > len(body)
+    if is_altered:
+        after_mark = boxes.at(first)[1]
+        gaps = [(after_mark, after_mark), *gaps]
+    if _ODD.search(clean):
+        is_altered = True
+        clean = " ".join([_paired(_CONTROLS.sub("", word)) for word in clean.split(" ")])
     if not clean.strip():
         return []
     begin, finish = boxes.at(first), boxes.at(first + len(body) - 1)
@@ -302,11 +344,11 @@ def _line(body: str, first: int, boxes: _Boxes, gaps: Sequence[Gap], tail: str) 
         min(begin[2], finish[2]),
         height,
         tuple(gaps),
-        has_wide(gaps, height),
+        has_wide(gaps[1:] if clean.startswith(f"{ITEM_MARK} ") else gaps, height),
         tail == "-",
         is_turned,
         font=boxes.fonts.of(body, first),
-        first=first if clean is body else -1,
+        first=-1 if is_altered else first,
     )
     return [line]
 

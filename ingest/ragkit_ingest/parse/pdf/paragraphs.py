@@ -23,12 +23,27 @@ ITEM = re.compile(
     r"|[（(]?(?:\d{1,3}|[a-zA-Z]|[ivxIVX]{1,5}|[一二三四五六七八九十]{1,3})[.)）、](?!\d)"
     r"|第[一二三四五六七八九十百\d]+[章节節条條]"
 )
+# Four dots and a number, or more dots; three and four alone, and a Chinese ellipsis, are points of
+# omission.
+LEADER = re.compile(
+    r"(?:[^\S\n]?[.․·‧]){4,}[^\S\n]*(?=[\divxlc]+(?:\s|$))|(?:[^\S\n]?[.․·‧]){6,}[^\S\n]*"
+    r"|(?:[^\S\n]?…){3,}[^\S\n]*"
+)
 _HYPHENATED = re.compile(r"(?<=[^\W\d_])[-‐]$")
 _LINE_STEP = 1.5  # of the page's usual distance between lines: more begins a paragraph
 _SIZE_CHANGE = 1.15  # a line that much larger or smaller is another kind of text
 _INDENT = 1.0  # in line heights
 _SLACK = 0.5  # in line heights: lines end there and thereabouts
 _NO_WORDS = Words()
+
+
+def without_leaders(text: str) -> str:
+    """Leave out the dots that lead from a title to its page.
+
+    >>> without_leaders("1 Mounting ............ 5")
+    '1 Mounting 5'
+    """
+    return LEADER.sub(" ", text)
 
 
 def paragraphs(
@@ -112,6 +127,8 @@ def _ends(previous: Line, line: Line, left: float, right: float) -> bool:
     """Say whether a paragraph ends with a line, seeing the next one and the block's edges."""
     if previous.is_broken:
         return False
+    if LEADER.search(previous.text):
+        return True
     if previous.has_gap != line.has_gap or ITEM.match(line.text):
         return True
     height = max(previous.height, 0.1)

@@ -9,7 +9,7 @@ from ragkit_ingest.parse.builder import Builder
 from ragkit_ingest.parse.pdf.headings import Heading
 from ragkit_ingest.parse.pdf.hyphens import Words
 from ragkit_ingest.parse.pdf.lines import Line
-from ragkit_ingest.parse.pdf.paragraphs import join, key, paragraphs
+from ragkit_ingest.parse.pdf.paragraphs import join, key, paragraphs, without_leaders
 
 _MAX_HEADING_CHARS = 300
 
@@ -61,7 +61,7 @@ def _write_text(
         for text in paragraphs(list(group), frozenset(titles), words):
             level = titles.get(key(text)) if len(text) <= _MAX_HEADING_CHARS else None
             if level is None:
-                builder.paragraph(text)
+                builder.paragraph(without_leaders(text))
             else:
                 builder.heading(level, text, mark=False)
 

@@ -1,5 +1,7 @@
 """Tables of PDFs by their rules: tight, with marks, with turned heads, with level rules only."""
 
+from collections.abc import Sequence
+
 import pytest
 
 from ragkit.types import ParsedText
@@ -19,7 +21,7 @@ def tables(*pages: str) -> list[list[str]]:
 
 
 def set_rows(
-    xs: tuple[float, ...], top: float, rows: list[tuple[str, ...]], *, step: float = 20
+    xs: tuple[float, ...], top: float, rows: Sequence[Sequence[str]], *, step: float = 20
 ) -> str:
     return "".join(
         text(x, top - step * n, cell)
