@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from ragkit_ingest.parse.builder import Builder
@@ -14,13 +14,19 @@ _MAX_REPEATED_CHARS = 1_000_000  # arbitrary; spans can claim far more than a pa
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a piece stands on a page, for formats that know; `linked` counts characters of links.
+    """Where a piece stands on a page, for formats that know.
 
-    `regions` are the names of the parts of the page that it is in.
+    `regions` are the names of the parts of the page that it is in, `box` is the number of its
+    block element; `linked` and `plain` count the characters in links and outside of them, and
+    `languages` the links to pages in a language that they name.
     """
 
     regions: frozenset[str] = frozenset()
     linked: int = 0
+    plain: int = 0
+    links: int = 0
+    languages: int = 0
+    box: int = 0
 
 
 _NOWHERE = Place()
@@ -132,6 +138,17 @@ class Table:
         """Open the caption, which stands before the table, and return its content."""
         self.is_open = True
         return self.caption
+
+    def place(self, around: Place) -> Place:
+        """Tell where the table stands, with the links and characters of all its cells."""
+        places = [piece.place for row in self.rows for cell in row for piece in cell.content.pieces]
+        linked, plain, links = (
+            sum(values)
+            for values in zip(
+                *((p.linked, p.plain, p.links) for p in [around, *places]), strict=True
+            )
+        )
+        return replace(around, linked=linked, plain=plain, links=links)
 
     def texts(self) -> list[list[str]]:
         """Give the cells as text; one that spans columns or rows stands in each of them.

@@ -17,6 +17,7 @@ from ragkit.types import ParsedText
 from ragkit_ingest.parse.builder import Builder
 from ragkit_ingest.parse.content import Content, Table, is_layout
 from ragkit_ingest.parse.html.charset import decode_page
+from ragkit_ingest.parse.html.controls import is_control, without_brackets
 from ragkit_ingest.parse.html.hidden import is_hidden
 from ragkit_ingest.parse.html.main import main_content
 from ragkit_ingest.parse.html.meta import Head
@@ -69,7 +70,7 @@ def _parsed(data: bytes, *, is_page: bool) -> ParsedText:
         parser.close()
     pieces = walker.page.pieces
     content = Content()
-    content.pieces = main_content(pieces) if is_page else pieces
+    content.pieces = main_content(pieces, walker.regions.boxes, walker.title) if is_page else pieces
     notes = walker.notes | {"boilerplate text": len(pieces) - len(content.pieces)}
     builder = Builder()
     content.write(builder)
@@ -104,12 +105,15 @@ class _Walker:
         self._heading = 0
         self._marker: str | None = None  # of the open item, until its first line is written
         self._in_title = False
-        self._regions = Regions()
+        self._has_control = False  # whether one was left out since the last block
+        self.regions = Regions()
         self._hides = False  # whether what is dropped is a text that only the page's look hides
 
     def start(self, tag: str, attributes: Mapping[str, str]) -> None:
-        if self._dropping or tag in DROPPED or is_hidden(tag, attributes):
-            self._drop(tag)
+        control = is_control(tag, attributes)
+        self._has_control |= control
+        if self._dropping or control or tag in DROPPED or is_hidden(tag, attributes):
+            self._drop(tag, is_text=tag == "template" or not (control or tag in DROPPED))
             return
         if tag in APART:
             self._flush()
@@ -139,7 +143,7 @@ class _Walker:
         if tag in APART:
             self._flush()
         if tag not in VOID:
-            self._regions.leave(tag)
+            self.regions.leave(tag)
         if tag == "title":
             self._in_title = False
         elif tag in HEADINGS:
@@ -159,7 +163,7 @@ class _Walker:
             self.title += text
         elif not self._dropping:
             self._inline.append(text)
-            self._regions.count_text(len(text))
+            self.regions.count_text(text)
         elif self._hides and not text.isspace():
             self.notes["hidden text"] += 1
             self._hides = False  # once for all that is in it
@@ -177,12 +181,12 @@ class _Walker:
         while self._tables:
             self._end_table("table")
 
-    def _drop(self, tag: str) -> None:
-        """Leave a tag and all that is in it out."""
+    def _drop(self, tag: str, *, is_text: bool) -> None:
+        """Leave a tag and all that is in it out; `is_text` says that a text is hidden by it."""
         if not self._dropping:
             if tag in APART:
                 self._flush()
-            self._hides = tag == "template" or tag not in DROPPED
+            self._hides = is_text
         if tag not in VOID:
             self._dropping.append(tag)
 
@@ -193,7 +197,7 @@ class _Walker:
         elif tag == "html":
             self.head.language = (attributes.get("lang") or "").strip()[:_MAX_LANG_CHARS]
         if tag not in VOID:
-            self._regions.enter(tag, attributes)
+            self.regions.enter(tag, attributes)
 
     def _item(self, attributes: Mapping[str, str]) -> None:
         number = self._lists[-1] if len(self._lists) > self._base[-1] else None
@@ -235,7 +239,7 @@ class _Walker:
             self._close_cell()
             table = self._tables.pop()
             target = self._open[-1]
-            target.place = self._regions.place()
+            target.place = table.place(self.regions.place())
             if is_layout(table):
                 target.extend(table)
             else:
@@ -253,23 +257,27 @@ class _Walker:
         """Write what was said since the last block began."""
         text = "".join(self._inline)
         self._inline.clear()
-        place = self._regions.place()
         if not text or text.isspace():
             return
         target = self._open[-1]
-        target.place = place
-        depth = len(self._lists) - self._base[-1]
+        target.place = self.regions.place()
         if self._pre:
             target.code(text.replace("\x00", "\n"))
-        elif self._heading:
-            target.heading(self._heading, _collapse(text).replace("\n", " "))
-        elif depth and self._marker is not None:
-            target.item(_collapse(text), depth - 1, self._marker)
-            self._marker = ""
+            return
+        line = _collapse(text)
+        if self._has_control:
+            line = without_brackets(line)
+            self._has_control = False
+        depth = len(self._lists) - self._base[-1]
+        if not line:
+            return
+        if self._heading:
+            target.heading(self._heading, line.replace("\n", " "))
         elif depth:
-            target.item(_collapse(text), depth - 1, "")
+            target.item(line, depth - 1, self._marker or "")
+            self._marker = self._marker and ""
         else:
-            target.paragraph(_collapse(text))
+            target.paragraph(line)
 
 
 def _collapse(text: str) -> str:

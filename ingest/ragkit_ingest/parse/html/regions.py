@@ -6,11 +6,12 @@ Told by tags, roles, and a few names that sites give such parts.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Final
 
 from ragkit_ingest.parse.content import Place
+from ragkit_ingest.parse.html.boxes import BOXES, Boxes
 
 MAIN: Final = "main"
 ARTICLE: Final = "article"
@@ -43,37 +44,51 @@ _NAMES = frozenset(
 )
 _NAMED = frozenset("div section ul ol form p span td details".split())
 _MAX_NAME_CHARS = 1000  # arbitrary
+_LINKS = frozenset({"a", "button"})
+_SEPARATORS = " \t\r\n\xa0|/·•‹›«»<>→←,;:-–—[](){}"
 
 
 class Regions:
-    """The regions that stand open around each element that is being read, and the links."""
+    """The regions and boxes that stand open around each element that is being read, and its links.
+
+    `boxes` are all boxes of the page.
+    """
 
     def __init__(self) -> None:
-        self._open: list[frozenset[str]] = [frozenset()]
-        self._links = 0
-        self._linked = 0  # characters of links since the last place was asked for
+        self.boxes = Boxes()
+        self._open: list[tuple[frozenset[str], int]] = [(frozenset(), 0)]
+        self._links = 0  # links that are open
+        # Since the last place: characters outside of links and in them, links, those to languages.
+        self._counted = [0, 0, 0, 0]
 
     def enter(self, tag: str, attributes: Mapping[str, str]) -> None:
         """Note that an element begins; it must have an end."""
-        self._links += tag == "a"
-        self._open.append(_region(tag, attributes, self._open[-1]))
+        if tag in _LINKS:
+            self._links += 1
+            self._counted[2] += 1
+            self._counted[3] += "hreflang" in attributes or "lang" in attributes
+        regions, box = self._open[-1]
+        if tag in BOXES:
+            box = self.boxes.add(tag, attributes, box)
+        self._open.append((_region(tag, attributes, regions), box))
 
     def leave(self, tag: str) -> None:
         """Note that an element ends."""
-        if tag == "a":
+        if tag in _LINKS:
             self._links = max(0, self._links - 1)
         if len(self._open) > 1:
             self._open.pop()
 
-    def count_text(self, chars: int) -> None:
-        """Note that there was text."""
-        if self._links:
-            self._linked += chars
+    def count_text(self, text: str) -> None:
+        """Note a text; what only sets links apart does not count."""
+        self._counted[self._links > 0] += len(text.strip(_SEPARATORS))
 
     def place(self) -> Place:
         """Tell where the text since the last time stands."""
-        linked, self._linked = self._linked, 0
-        return Place(self._open[-1], linked)
+        plain, linked, links, languages = self._counted
+        self._counted = [0, 0, 0, 0]
+        regions, box = self._open[-1]
+        return Place(regions, linked, plain, links, languages, box)
 
 
 def _region(tag: str, attributes: Mapping[str, str], outer: frozenset[str]) -> frozenset[str]:
@@ -86,11 +101,16 @@ def _region(tag: str, attributes: Mapping[str, str], outer: frozenset[str]) -> f
     if attributes:
         role = (attributes.get("role") or "").strip().lower()
         region = _ROLES.get(role, region)
-        if tag in _NAMED and _names(attributes) & _NAMES:
+        if tag in _NAMED and _is_named(attributes):
             region = FRAME
     return outer | {region} if region and region not in outer else outer
 
 
-def _names(attributes: Mapping[str, str]) -> set[str]:
+def _is_named(attributes: Mapping[str, str]) -> bool:
     text = f"{attributes.get('class') or ''} {attributes.get('id') or ''}"
-    return set(re.sub("_", "-", text[:_MAX_NAME_CHARS].lower()).split())
+    return text != " " and _is_frame_name(text[:_MAX_NAME_CHARS])
+
+
+@lru_cache(maxsize=4096)
+def _is_frame_name(text: str) -> bool:
+    return not _NAMES.isdisjoint(text.replace("_", "-").lower().split())

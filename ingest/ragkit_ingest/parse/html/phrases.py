@@ -1,0 +1,77 @@
+"""Short texts that sites put around a page's own: labels, and headings over links elsewhere."""
+
+from __future__ import annotations
+
+import re
+
+_BUTTONS = frozenset(
+    "share|share this|tweet|print|email|e-mail|like|save|follow us|advertisement|read more"
+    "|skip to content|skip to main content|jump to content|jump to navigation|jump to search"
+    "|back to top|top|next|previous|reply|quote|report|log in|sign in|sign up|register|subscribe"
+    "|menu|search|close|add to cart|buy now|show more|load more|edit|teilen|drucken|anzeige"
+    "|weiterlesen|nach oben|zum inhalt springen|partager|imprimer"
+    "|分享|分享到|打印|关闭|打印本页|关闭窗口|上一篇|下一篇|上一页|下一页|返回顶部|返回首页|登录|注册|加入购物车"
+    "|立即购买|编辑|跳转到内容|阅读全文|更多|广告|扫一扫|收藏".split("|")
+)
+_ELSEWHERE = re.compile(
+    r"(?:related|recommended|more (?:from|on|in|news|stories)|most (?:read|popular|viewed)|popular|"
+    r"trending|you (?:may|might) (?:also )?like|also (?:read|on)|read (?:next|more|also)|latest|"
+    r"recent (?:posts|comments|articles)|customers also|similar|share|follow us|tags|categories|"
+    r"archives|navigation|menu|sponsored|advertis|newsletter|subscribe|comments|"
+    r"mehr zum thema|zum weiterlesen|meistgelesen|ähnliche|weitere artikel|"
+    r"auch interessant|das könnte|mehr zu|top themen|temas relacionados|lea también|lire aussi|"
+    r"à lire|"
+    r"相关|推荐|猜你喜欢|热门|热点|最新|标签|分享|导航|栏目|排行|友情链接|延伸阅读)",
+    re.IGNORECASE,
+)
+_NOTICE = re.compile(
+    r"(?:©|\(c\)\s|copyright\s+(?:©|\(c\)|\d{4})|all rights reserved|版权所有)", re.IGNORECASE
+)
+_POINTER = re.compile(
+    r"(?:当前位置|您的位置|您现在的位置|you are here|上一篇|下一篇|(?:home|首页)\s*[>»›/]|"
+    r"(?:previous|next) (?:post|article|page):)",
+    re.IGNORECASE,
+)
+_EDGES = " \t\n[]()|【】「」:：>»›→.!…"
+_APART = re.compile(r"[\s|/·•【】]+")
+_MAX_LABEL_CHARS = 60  # arbitrary
+_MAX_NOTICE_CHARS = 160  # arbitrary
+
+
+def is_label(text: str) -> bool:
+    """Say whether a whole block is the label of one or more buttons.
+
+    >>> is_label("[edit]"), is_label("Previous | Next"), is_label("Print twice.")
+    (True, True, False)
+    """
+    line = text.strip(_EDGES).lower() if len(text) <= _MAX_LABEL_CHARS else ""
+    return line in _BUTTONS or (
+        bool(line) and all(part.strip(_EDGES) in _BUTTONS for part in _APART.split(line))
+    )
+
+
+def is_notice(text: str) -> bool:
+    """Say whether a short block is a copyright notice.
+
+    >>> is_notice("© 2026 Example Works"), is_notice("Copyright law protects authors.")
+    (True, False)
+    """
+    return len(text) <= _MAX_NOTICE_CHARS and bool(_NOTICE.match(text.lstrip()))
+
+
+def is_pointer(text: str) -> bool:
+    """Say whether a short block with links is a path to the page, or points to the next.
+
+    >>> is_pointer("Home > Products > Pumps")
+    True
+    """
+    return len(text) <= _MAX_NOTICE_CHARS and bool(_POINTER.match(text.lstrip()))
+
+
+def leads_elsewhere(heading: str) -> bool:
+    """Say whether a heading announces links that are no part of the page's text.
+
+    >>> leads_elsewhere("Related articles"), leads_elsewhere("See also")
+    (True, False)
+    """
+    return len(heading) <= _MAX_LABEL_CHARS and bool(_ELSEWHERE.match(heading.strip(_EDGES)))
