@@ -83,13 +83,13 @@ def run() -> str:
     """Have each side read its documents, and tabulate."""
     shutil.rmtree(TEXTS, ignore_errors=True)
     (TEXTS / "printed").mkdir(parents=True)
-    listed = documents(TEXTS / "printed")
+    listed, commit = documents(TEXTS / "printed"), _commit()
     answers = _answers(listed)
     _write_scores(answers)
     head = HEAD.format(
         words=PRINTED_WORDS,
         narrow=NARROW,
-        commit=_commit(),
+        commit=commit,
         versions=_versions(answers),
         empty=_NONE,
         rounds=rounds(),
@@ -99,9 +99,9 @@ def run() -> str:
 
 def _answers(listed: Sequence[Document]) -> dict[str, list[Answer]]:
     """Ask the sides in turn, each as often as there are rounds."""
-    asked = os.environ.get("BENCH_SIDES", ",".join(READS)).split(",")
+    wanted = os.environ.get("BENCH_SIDES", ",".join(READS)).split(",")
     raw: dict[str, list[list[dict[str, str | float]]]] = {
-        side: [] for side in READS if side in asked
+        side: [] for side in READS if side in wanted
     }
     for number in range(rounds()):
         for side, side_rounds in raw.items():
@@ -128,11 +128,11 @@ def _read(side: str, listed: Sequence[Document]) -> list[dict[str, str | float]]
     """Run a side's program over documents; end the benchmark, with its last words, if it fails."""
     files, answers = TEXTS / f"{side}.files.json", TEXTS / f"{side}.answers.json"
     files.write_text(json.dumps([str(document.path) for document in listed]), encoding="utf-8")
-    own = {k: v for k, v in os.environ.items() if not k.startswith(("RAGKIT_", "PYTHON"))}
+    inherited = {k: v for k, v in os.environ.items() if not k.startswith(("RAGKIT_", "PYTHON"))}
     script = HERE / "peers/reading_peers.py"
     done = subprocess.run(
         [_python(side), script, side, files, answers],
-        env={**own, **OFFLINE},
+        env={**inherited, **OFFLINE},
         capture_output=True,
         text=True,
         timeout=TIMEOUT_S,
@@ -188,9 +188,9 @@ def _by_format(listed: Sequence[Document], answers: Mapping[str, Sequence[Answer
         headed = sum(bool(expected.headings) for expected in of_kind)
         title = f"{kind}: {len(of_kind)}, {tables} with tables, {headed} with headings"
         for side, side_answers in answers.items():
-            own = [answer for answer in side_answers if answer.document.kind == kind]
-            if own:
-                lines.append(_row(title, side, own))
+            of_kind_read = [answer for answer in side_answers if answer.document.kind == kind]
+            if of_kind_read:
+                lines.append(_row(title, side, of_kind_read))
                 title = ""
     return lines
 
@@ -236,17 +236,24 @@ def _overall(answers: Mapping[str, Sequence[Answer]]) -> list[str]:
         paths = {answer.document.path for answer in side_answers}
         title = f"{len(paths)}, as {side} reads" if side != "ragkit" else f"{len(paths)}, all"
         lines.append(_row(title, side, side_answers))
-        same = [answer for answer in answers.get("ragkit", ()) if answer.document.path in paths]
-        if same and side != "ragkit":
-            lines.append(_row("", "ragkit", same))
+        ours = [answer for answer in answers.get("ragkit", ()) if answer.document.path in paths]
+        if ours and side != "ragkit":
+            lines.append(_row("", "ragkit", ours))
     return lines
 
 
 def _commit() -> str:
-    """Name the commit that is measured, and say whether files differ from it."""
-    command = ["git", "describe", "--always", "--dirty=, changed since"]
-    done = subprocess.run(command, cwd=HERE, capture_output=True, text=True, check=False)
-    return f"at commit {done.stdout.strip()}" if done.returncode == 0 else "of no known commit"
+    """Name the commit that is measured, and say whether ragkit's files differ from it."""
+    commit = _git("rev-parse", "--short", "HEAD")
+    changed = _git("status", "--porcelain", "--", "../ragkit", "../ingest")
+    return f"at commit {commit}{' with changes' if changed else ''}" if commit else "of no commit"
+
+
+def _git(*arguments: str) -> str:
+    done = subprocess.run(
+        ["git", *arguments], cwd=HERE, capture_output=True, text=True, check=False
+    )
+    return done.stdout.strip() if done.returncode == 0 else ""
 
 
 def _versions(answers: Mapping[str, Sequence[Answer]]) -> str:

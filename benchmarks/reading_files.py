@@ -69,7 +69,7 @@ def _printed(real: list[Document], folder: Path) -> list[Document]:
 
     if not CHROMIUM.exists():
         raise SystemExit(f"there is no {CHROMIUM} to print PDFs with: apt-get install chromium")
-    made = []
+    printed = []
     with sync_playwright() as playwright:
         sandbox = [] if os.getuid() else ["--no-sandbox"]
         chromium = playwright.chromium.launch(
@@ -82,9 +82,9 @@ def _printed(real: list[Document], folder: Path) -> list[Document]:
                 page.set_content(_page(document.markdown, style))
                 margin = dict.fromkeys(("top", "right", "bottom", "left"), "20mm")
                 page.pdf(path=path, format="A4", margin=margin, tagged=False, outline=False)
-                made.append(_document(layout, path, document.markdown))
+                printed.append(_document(layout, path, document.markdown))
         chromium.close()
-    return made
+    return printed
 
 
 def is_printed(document: Document, layout: str) -> bool:

@@ -55,11 +55,11 @@ def read_markdown(text: str) -> Reading:
     text = _COMMENT.sub(" ", text.replace("\r\n", "\n"))
     lines = _without_code(text)
     outside = "\n".join(lines)
-    headings = [*_headings(lines), *(found[2] for found in _HTML_HEADING.finditer(outside))]
+    headings = [*_headings(lines), *(match[2] for match in _HTML_HEADING.finditer(outside))]
     tables = [*_pipe_tables(lines), *_html_tables(outside)]
-    shown = "\n".join(line for line in text.split("\n") if not _FENCE.match(line))
+    unfenced = "\n".join(line for line in text.split("\n") if not _FENCE.match(line))
     return Reading(
-        words_of(_MARKER.sub("", shown)),
+        words_of(_MARKER.sub("", unfenced)),
         tuple(heading for heading in map(words_of, headings) if heading),
         tuple(tables),
     )

@@ -107,22 +107,22 @@ class CellPlace:
     """
 
     words: Words
-    beside: Words | None
+    preceding: Words | None
     row_head: Words | None
     above: Words | None
     column_head: Words | None
 
-    def agreements(self, other: CellPlace) -> int:
+    def agreements(self, place: CellPlace) -> int:
         """Count the neighbours that this cell shares with one of the same words; 0 off its place.
 
         A cell is at its place where it is in its row, beside the same cell or in a row that begins
         with the same one, and in its column, below the same cell or the same head.
         """
-        beside, row_head = self.beside == other.beside, self.row_head == other.row_head
-        above, column_head = self.above == other.above, self.column_head == other.column_head
-        if not (beside or row_head) or not (above or column_head):
+        preceding, row_head = self.preceding == place.preceding, self.row_head == place.row_head
+        above, column_head = self.above == place.above, self.column_head == place.column_head
+        if not (preceding or row_head) or not (above or column_head):
             return 0
-        return beside + row_head + above + column_head
+        return preceding + row_head + above + column_head
 
 
 def cell_places(tables: Sequence[Table]) -> list[CellPlace]:
@@ -141,7 +141,7 @@ def _places(table: Table) -> Iterator[CellPlace]:
             if words:
                 yield CellPlace(
                     words,
-                    beside=row[column - 1] if column else None,
+                    preceding=row[column - 1] if column else None,
                     row_head=row[0] if column else None,
                     above=_cell(table[number - 1], column) if number else None,
                     column_head=_cell(table[0], column) if number else None,
@@ -182,5 +182,5 @@ def _mean(values: Sequence[float | None]) -> float | None:
     return sum(measured) / len(measured) if measured else None
 
 
-def _share(part: int, whole: Sequence[Hashable]) -> float | None:
-    return part / len(whole) if whole else None
+def _share(part: int, elements: Sequence[Hashable]) -> float | None:
+    return part / len(elements) if elements else None

@@ -63,9 +63,9 @@ def test_a_page_shows_the_headings_and_tables_of_the_markdown() -> None:
     assert "<h1>A &lt; B</h1>" in page
     assert "<th>a</th>" in page
     assert "td { color: red }" in page
-    shown, expected = read_markdown(page), read_markdown("# A < B\n\na b c d")
-    assert shown.headings == expected.headings
-    assert shown.words[-4:] == expected.words[-4:]
+    reading, expected = read_markdown(page), read_markdown("# A < B\n\na b c d")
+    assert reading.headings == expected.headings
+    assert reading.words[-4:] == expected.words[-4:]
 
 
 def test_a_row_counts_a_failed_file_in_its_means_and_not_in_its_speed() -> None:

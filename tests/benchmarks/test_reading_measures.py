@@ -44,9 +44,11 @@ def test_swapped_halves_keep_the_order_of_half_of_the_words() -> None:
 
 
 def test_columns_read_across_lose_the_order() -> None:
-    left, right = ["a b", "c d", "e f"], ["g h", "i j", "k l"]
-    across = "\n".join(f"{one} {other}" for one, other in zip(left, right, strict=True))
-    assert _scores("\n".join([*left, *right]), across).order == pytest.approx(8 / 12)  # abcdef, kl
+    western, eastern = ["a b", "c d", "e f"], ["g h", "i j", "k l"]
+    across = "\n".join(f"{west} {east}" for west, east in zip(western, eastern, strict=True))
+    assert _scores("\n".join([*western, *eastern]), across).order == pytest.approx(
+        8 / 12
+    )  # abcdef, kl
 
 
 def test_a_word_out_of_place_breaks_no_order_of_others() -> None:
