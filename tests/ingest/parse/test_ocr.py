@@ -105,6 +105,15 @@ def test_a_turned_photograph_and_a_transparent_ground() -> None:
 
 
 @needs_ocr
+@pytest.mark.parametrize("degrees", [90, 180, 270])
+def test_a_scan_that_lies_on_its_side_or_head_is_turned(degrees: int) -> None:
+    lines = [*LINES, "The second paragraph follows below."]
+    page = drawn(pdf([column(72, 700, lines)]), top=0.3)
+    turned = saved(page.rotate(degrees, expand=True), "PNG")
+    assert words(parse_bytes(turned, ".png").text) == " ".join([READ, lines[2]])
+
+
+@needs_ocr
 def test_the_pages_of_a_tiff_and_a_blank_one_among_them() -> None:
     blank = Image.new("L", (600, 200), 255)
     data = saved(typed(), "TIFF", save_all=True, append_images=[blank, typed()])

@@ -7,12 +7,19 @@ order.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from statistics import median
 
 from ragkit.text.analyse import CJK_CHARACTER
-from ragkit_ingest.parse.pdf.lines import Gap, Line, is_right_to_left, split, usual_height
+from ragkit_ingest.parse.pdf.lines import (
+    Gap,
+    Line,
+    is_right_to_left,
+    split,
+    turned_box,
+    usual_height,
+)
 
 _GUTTER = 0.8  # in line heights: narrower is a space between words
 _NEXT_LINE = 2.0  # in line heights: further down begins another block
@@ -36,9 +43,13 @@ class _Strip:
 
 
 def in_reading_order(lines: Sequence[Line], depth: int = 0) -> list[Line]:
-    """Order a page's lines as they are read; those set at an angle come last."""
+    """Order a page's lines as they are read.
+
+    Those set at an angle come last, those of one angle together, in the order in which a reader
+    who turns the page finds them; their places are then those of the turned page.
+    """
     upright = [line for line in lines if not line.is_turned]
-    turned = [line for line in lines if line.is_turned]
+    turned = _turned([line for line in lines if line.is_turned], depth)
     if len(upright) > _MAX_LINES or len(upright) < _MIN_LINES or depth >= _MAX_DEPTH:
         return upright + turned
     height = max(usual_height(upright), 1.0)
@@ -50,6 +61,22 @@ def in_reading_order(lines: Sequence[Line], depth: int = 0) -> list[Line]:
         if not columns:
             ordered += [line for strip in group for line in strip.lines]
     return ordered + turned
+
+
+def _turned(lines: Sequence[Line], depth: int) -> list[Line]:
+    ordered: list[Line] = []
+    for turn in sorted({line.turn for line in lines}):
+        group = [line for line in lines if line.turn == turn]
+        if turn > 0:
+            group = in_reading_order([_placed(line, turn) for line in group], depth)
+        ordered += [replace(line, turn=turn) for line in group]
+    return ordered
+
+
+def _placed(line: Line, turn: int) -> Line:
+    sides = turned_box(turn, line.left, line.right, line.bottom, line.top)
+    left, right, bottom, top = sides
+    return replace(line, left=left, right=right, bottom=bottom, height=top - bottom, turn=0)
 
 
 def free(lines: Iterable[Line], width: float, *, least: float) -> list[Gap]:

@@ -120,7 +120,7 @@ def _pages(document: PdfDocument, notes: Counter[str]) -> Iterator[_Page]:
         try:
             page = document[index]
             try:
-                yield _page(page, index, fields(document, page))
+                yield _page(document, page, index)
             finally:
                 page.close()
         except pypdfium2.PdfiumError as error:
@@ -129,10 +129,11 @@ def _pages(document: PdfDocument, notes: Counter[str]) -> Iterator[_Page]:
                 raise IngestError("parse", _UNREADABLE) from error
 
 
-def _page(page: PdfPage, index: int, filled: Sequence[Line]) -> _Page:
+def _page(document: PdfDocument, page: PdfPage, index: int) -> _Page:
     with closing(PageText(page)) as text:
-        page_lines = [*text.lines(), *filled]
-        level, upright = rules(page) if page_lines else ([], [])
+        page_lines = text.lines()
+        page_lines += fields(document, page, text.turn)
+        level, upright = rules(page, text.turn) if page_lines else ([], [])
         page_lines = with_tables(page_lines, level, upright, text.cut)
     page_lines = with_headed(with_banded(page_lines, level, upright))
     page_lines = with_aligned(in_reading_order(page_lines))

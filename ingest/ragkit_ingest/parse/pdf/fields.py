@@ -40,14 +40,17 @@ def open_form(document: PdfDocument) -> None:
         logger.disabled = was_disabled
 
 
-def fields(document: PdfDocument, page: PdfPage) -> list[Line]:
-    """Give a page's fields that say something: "name: value", or a box before its name."""
+def fields(document: PdfDocument, page: PdfPage, turn: int) -> list[Line]:
+    """Give the fields that say something of a page that is read turned by an angle.
+
+    A field is written as "name: value", or with a box before its name.
+    """
     if not document.formenv:
         return []
-    return list(_fields(document.formenv.raw, page))
+    return list(_fields(document.formenv.raw, page, turn))
 
 
-def _fields(form: object, page: PdfPage) -> Iterator[Line]:
+def _fields(form: object, page: PdfPage, turn: int) -> Iterator[Line]:
     from pypdfium2 import raw
 
     rectangle = raw.FS_RECTF()
@@ -61,7 +64,7 @@ def _fields(form: object, page: PdfPage) -> Iterator[Line]:
             text = _text(form, annotation)
             if text and raw.FPDFAnnot_GetRect(annotation, ctypes.byref(rectangle)):
                 sides = rectangle.left, rectangle.right, rectangle.bottom, rectangle.top
-                yield _line(text, *turned_box(page.get_rotation(), *sides))
+                yield _line(text, *turned_box(turn, *sides))
         finally:
             raw.FPDFPage_CloseAnnot(annotation)
 

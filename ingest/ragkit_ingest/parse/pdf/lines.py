@@ -8,6 +8,7 @@ from __future__ import annotations
 import ctypes
 import math
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -35,6 +36,7 @@ _RAISED = 0.25  # of a line's height: a word so much higher or lower is on anoth
 _LEVEL = 0.1  # of a line's height: letters of one line stand on one level, and hardly overlap
 _LETTER = 0.12  # of a line's height: white between letters; up to _WORD, it is a space
 _WORD = 0.6
+_MOSTLY = 0.6  # of a page's characters at one angle: it is read in that direction
 _OVER = 0.15  # of a line's height by which a letter may reach over a rule
 _UPRIGHT = 0.2  # radians, arbitrary: more is text set at an angle
 
@@ -52,6 +54,7 @@ class Line:
     left. `has_gap`: one is as wide as between a table's columns. `is_broken`: it ends with a hyphen
     that may be no part of the word. A table stands as one line with `rows` and no text. `first` is
     the index of its first character in pdfium's text, -1 where `text` is not what stands there.
+    `turn` is the angle by which it is set: 0, 90 (upwards), 180, 270 (downwards), -1 for another.
     """
 
     text: str
@@ -62,10 +65,14 @@ class Line:
     gaps: tuple[Gap, ...] = ()
     has_gap: bool = False
     is_broken: bool = False
-    is_turned: bool = False
+    turn: int = 0
     rows: tuple[tuple[str, ...], ...] = ()
     font: Font = _NO_FONT
     first: int = -1
+
+    @property
+    def is_turned(self) -> bool:
+        return self.turn != 0
 
     @property
     def top(self) -> float:
@@ -126,13 +133,26 @@ class PageText:
     def lines(self) -> list[Line]:
         """Read the lines."""
         text = _text(self._textpage.raw)
-        page_lines = [
+        page_lines = self._lines(text)
+        turn = _usual_turn(page_lines)
+        if turn:
+            self._boxes.turn_page(turn)
+            page_lines = self._lines(text)
+        are_pieces = 3 * sum(len(line.text) == 1 for line in page_lines) >= len(page_lines)
+        return _marked(_respelled(page_lines) if are_pieces or turn else page_lines)
+
+    @property
+    def turn(self) -> int:
+        """The angle by which the page is turned clockwise to read it, its own and its text's."""
+        return self._boxes.turn
+
+    def _lines(self, text: str) -> list[Line]:
+        return [
             line
             for match in _LINE.finditer(text)
             for start, end, is_broken in _whole_lines(text, *match.span())
             for line in _lines(text, start, end, self._boxes, is_broken)
         ]
-        return _marked(_respelled(page_lines))
 
     def cut(self, line: Line, x: float) -> list[Line]:
         """Cut a line between two of its letters, where nothing but a rule at `x` parts them."""
@@ -159,10 +179,18 @@ class PageText:
         ]  # fmt: skip
 
 
+def _usual_turn(lines: Sequence[Line]) -> int:
+    """Give the angle that most of a page's text is set at; 0 where it is none of the quarters."""
+    chars: Counter[int] = Counter()
+    for line in lines:
+        chars[line.turn] += len(line.text)
+    turn, count = max(chars.items(), key=lambda item: item[1], default=(0, 0))
+    return turn if turn > 0 and count > _MOSTLY * sum(chars.values()) else 0
+
+
 def _respelled(lines: Sequence[Line]) -> list[Line]:
-    """Join letters that pdfium takes for lines, as it does on pages of few lines far apart."""
-    if 3 * sum(len(line.text) == 1 for line in lines) < len(lines):
-        return list(lines)
+    """Join letters and words that pdfium takes for lines, as it does on pages of few lines far
+    apart and of text that is turned."""
     joined: list[Line] = []
     for line in lines:
         last = joined[-1] if joined else None
@@ -219,9 +247,13 @@ def _text(handle: object) -> str:
     if raw.FPDFText_GetText(handle, 0, count, buffer) == count + 1:
         text = bytes(buffer)[:-2].decode("utf-16-le", "surrogatepass")
         if len(text) == count:
-            text = text.replace("\0", "\ufffd")
-            return _WESTERN.sub(_western, text) if _WESTERN.search(text) else text
-    return "".join([_character(raw.FPDFText_GetUnicode(handle, index)) for index in range(count)])
+            return _readable(text.replace("\0", "\ufffd"))
+    codes = [raw.FPDFText_GetUnicode(handle, index) for index in range(count)]
+    return _readable("".join(map(_character, codes)))
+
+
+def _readable(text: str) -> str:
+    return _WESTERN.sub(_western, text) if _WESTERN.search(text) else text
 
 
 def _western(match: re.Match[str]) -> str:
@@ -242,7 +274,7 @@ class _Boxes:
         self._ask_angle = raw.FPDFText_GetCharAngle
         self._rectangle = raw.FS_RECTF()
         self._pointer = ctypes.byref(self._rectangle)
-        self._turn = page.get_rotation()
+        self.turn: int = page.get_rotation()
         self.fonts = Fonts(handle)
 
     def at(self, index: int) -> Box:
@@ -252,15 +284,22 @@ class _Boxes:
         rectangle = self._rectangle
         left, right, bottom, top = rectangle.left, rectangle.right, rectangle.bottom, rectangle.top
         return (
-            turned_box(self._turn, left, right, bottom, top)
-            if self._turn
+            turned_box(self.turn, left, right, bottom, top)
+            if self.turn
             else (left, right, bottom, top)
         )
 
-    def is_turned(self, index: int) -> bool:
-        """Say whether a character is set at an angle to the page as it is shown."""
-        angle = self._ask_angle(self._handle, index) - math.radians(self._turn)
-        return abs(math.remainder(angle, math.tau)) > _UPRIGHT
+    def turn_page(self, turn: int) -> None:
+        """Turn the page clockwise, so that what was set at that angle stands upright."""
+        self.turn = (self.turn + turn) % 360
+
+    def turn_of(self, index: int) -> int:
+        """Give the angle of a character to the page as it is read: a quarter, or -1."""
+        # pdfium counts a character's angle clockwise.
+        angle = -self._ask_angle(self._handle, index) - math.radians(self.turn)
+        quarter = round(angle / (math.pi / 2))
+        is_straight = abs(angle - quarter * math.pi / 2) <= _UPRIGHT
+        return quarter * 90 % 360 if is_straight else -1
 
 
 def turned_box(turn: int, left: float, right: float, bottom: float, top: float) -> Box:
@@ -334,8 +373,9 @@ def _line(body: str, first: int, boxes: _Boxes, gaps: Sequence[Gap], tail: str) 
         return []
     begin, finish = boxes.at(first), boxes.at(first + len(body) - 1)
     height = max(begin[3] - begin[2], finish[3] - finish[2])
-    is_turned = boxes.is_turned(first)
-    if is_turned:
+    turn = boxes.turn_of(first)
+    if turn:
+        gaps = []
         height = max(begin[3], finish[3]) - min(begin[2], finish[2])
     line = Line(
         clean + tail,
@@ -346,7 +386,7 @@ def _line(body: str, first: int, boxes: _Boxes, gaps: Sequence[Gap], tail: str) 
         tuple(gaps),
         has_wide(gaps[1:] if clean.startswith(f"{ITEM_MARK} ") else gaps, height),
         tail == "-",
-        is_turned,
+        turn,
         font=boxes.fonts.of(body, first),
         first=-1 if is_altered else first,
     )

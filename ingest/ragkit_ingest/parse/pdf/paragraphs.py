@@ -91,6 +91,8 @@ def join(text: str, following: str, words: Words = _NO_WORDS, *, spaced: bool = 
 def _parts(block: Sequence[Line], line: Line, step: float) -> bool:
     """Say whether a line stands apart from the lines before it, by distance or by size."""
     last = block[-1]
+    if last.turn != line.turn:
+        return True
     if last.is_broken:
         return False
     drop = last.bottom - line.bottom

@@ -33,14 +33,14 @@ class Rule:
     end: float
 
 
-def rules(page: PdfPage) -> tuple[list[Rule], list[Rule]]:
-    """Give a page's level and upright lines, those that continue each other joined; in order.
+def rules(page: PdfPage, turn: int) -> tuple[list[Rule], list[Rule]]:
+    """Give the level and upright lines of a page that is read turned by an angle; in order.
 
-    Both are empty where there are too many to be a table's.
+    Those that continue each other are joined. Both are empty where there are too many to be a
+    table's.
     """
     level: list[Rule] = []
     upright: list[Rule] = []
-    turn = page.get_rotation()
     for box in _boxes(page):
         left, right, bottom, top = turned_box(turn, *box)
         if top - bottom <= _THIN and right - left >= _SHORT:

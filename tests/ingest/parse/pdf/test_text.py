@@ -81,3 +81,49 @@ def test_fields_that_say_nothing_or_are_secret_are_left_out() -> None:
         "/FT /Btn /T (Send) /Ff 65536",
     )
     assert parse_bytes(data, ".pdf").text.split() == "Order of parts Sign below.".split()
+
+
+UPWARDS, DOWNWARDS, UPSIDE_DOWN = "0 1 -1 0", "0 -1 1 0", "-1 0 0 -1"
+TURNED = [
+    "The gauge measures the level of the water",
+    "every sixty seconds, and keeps the last",
+    "thousand values.",
+]
+
+
+@pytest.mark.parametrize(
+    ("turn", "places"),
+    [
+        (UPWARDS, [(100, 100), (114, 100), (128, 100)]),
+        (DOWNWARDS, [(400, 700), (386, 700), (372, 700)]),
+        (UPSIDE_DOWN, [(500, 100), (500, 114), (500, 128)]),
+    ],
+)
+def test_a_page_whose_text_is_turned_is_read_in_its_direction(
+    turn: str, places: list[tuple[int, int]]
+) -> None:
+    page = "".join(text(x, y, line, turn=turn) for (x, y), line in zip(places, TURNED, strict=True))
+    assert parse(page).text == " ".join(TURNED) + "\n"
+
+
+def test_a_table_on_a_page_whose_text_is_turned() -> None:
+    page = ""
+    for row, cells in enumerate([("Part", "Mass"), ("Lid", "2 kg"), ("Seal", "1 kg")]):
+        for column_, cell in enumerate(cells):
+            page += text(112 + 20 * row, 104 + 100 * column_, cell, turn=UPWARDS)
+    page += "".join(f"{98 + 20 * n} 100 m {98 + 20 * n} 300 l S\n" for n in range(4))
+    page += "".join(f"98 {y} m 158 {y} l S\n" for y in (100, 200, 300))
+    assert parse(page).text == ("| Part | Mass |\n| - | - |\n| Lid | 2 kg |\n| Seal | 1 kg |\n")
+
+
+def test_a_turned_paragraph_beside_the_text_comes_last_in_its_own_order() -> None:
+    body = column(200, 700, ["The text of the page stands upright, as it", "does elsewhere."] * 2)
+    margin = text(128, 100, TURNED[2], turn=UPWARDS) + text(100, 100, TURNED[0], turn=UPWARDS)
+    margin += text(114, 100, TURNED[1], turn=UPWARDS)
+    assert parse(margin + body).text.endswith("\n\n" + " ".join(TURNED) + "\n")
+
+
+def test_letters_of_windows_in_a_font_without_names() -> None:
+    assert parse(text(72, 700, "The gauge\x92s lid \x96 of steel.")).text == (
+        "The gauge’s lid – of steel.\n"
+    )
