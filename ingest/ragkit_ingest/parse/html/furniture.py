@@ -9,12 +9,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import groupby, pairwise
 
 from ragkit_ingest.parse.content import Piece
 from ragkit_ingest.parse.html.boxes import Boxes
 from ragkit_ingest.parse.html.phrases import is_label, is_notice, is_pointer, leads_elsewhere
-from ragkit_ingest.parse.html.weights import are_links, is_links, is_prose, weight
+from ragkit_ingest.parse.html.weights import PROSE, are_links, is_links, is_prose, weight
 
 # Arbitrary, tried on documentation, news and shop pages: shares of all running text.
 _SHARES = {"comments": 0.5, "furniture": 0.3, "buttons": 0.0}  # that boxes named so may hold
@@ -53,16 +53,28 @@ def without_furniture(pieces: Sequence[Piece], boxes: Boxes, title: str) -> list
 
     `title` is what the page is called.
     """
-    blocks = [
-        _Block(piece, piece.place.box, weight(piece), is_prose(piece))
-        for piece in _without_labels(pieces)
-    ]
+    blocks = _blocks(_without_labels(pieces))
     for choose in (_without_named, _in_own_box, _without_banner, _without_teasers, _without_menus):
         blocks = choose(blocks, boxes, title)
     blocks = _without_pictures(blocks)
     if sum(block.weight for block in blocks) < _MIN_LEFT * sum(map(weight, pieces)):
         return list(pieces)
     return _without_bare_headings(pieces, [block.piece for block in blocks])
+
+
+def _blocks(pieces: Sequence[Piece]) -> list[_Block]:
+    """Weigh pieces; the items of a list that is no menu are together a running text."""
+    blocks: list[_Block] = []
+    for is_list, group in groupby(pieces, key=lambda piece: piece.kind == "item"):
+        run = list(group)
+        linked = sum(piece.place.linked for piece in run) if is_list else 0
+        weights = [weight(piece) for piece in run]
+        is_text = is_list and sum(weights) >= max(PROSE, 2 * linked)
+        blocks += (
+            _Block(piece, piece.place.box, chars, is_text or is_prose(piece))
+            for piece, chars in zip(run, weights, strict=True)
+        )
+    return blocks
 
 
 def _without_labels(pieces: Sequence[Piece]) -> list[Piece]:

@@ -129,6 +129,13 @@ def test_a_page_of_nothing_but_divs_gives_its_text(
             f"<p>{PROSE * 2}</p><dl><dt>Copyright law</dt><dd>x</dd><dt>Close</dt></dl>",
             "Close",
         ),
+        (
+            "<article><section><h2>Parts</h2><ul>"
+            + "".join(f"<li>{n} seals of rubber</li>" for n in range(2, 9))
+            + f"</ul></section><section><h2>Steps</h2><p>{PROSE * 4}</p><p>{CARE * 4}</p></section>"
+            "</article>",
+            "- 8 seals of rubber",
+        ),
         (f"<p>{PROSE * 2}</p><h2>Search</h2><p>Finds words.</p>", "## Search\n\nFinds"),
         (f"<div>{PROSE * 2}</div>" + "<div>Yes, 4 €.</div>" * 2, "Yes, 4 €.\n\nYes, 4 €."),
     ],
@@ -141,6 +148,7 @@ def test_a_page_of_nothing_but_divs_gives_its_text(
             "address",
             "letterhead",
             "terms",
+            "list beside a text",
             "section",
             "repeated answer",
         ),
