@@ -17,6 +17,7 @@ from ragkit_ingest.parse.builder import Builder
 from ragkit_ingest.parse.html import page
 from ragkit_ingest.parse.office.archive import attribute, child, children, local
 from ragkit_ingest.parse.options import ParseOptions
+from ragkit_ingest.parse.titles import first_title
 from ragkit_ingest.parse.zippedxml import XmlZip
 
 if TYPE_CHECKING:
@@ -97,7 +98,7 @@ class _Book:
                 values.setdefault("modified", []).append(text)
             elif text:
                 values.setdefault(local(item), []).append(text)
-        title = next(iter(values.get("title", [])), "")
+        title = first_title(*values.get("title", []))
         metadata = {key: ", ".join(values[name]) for name, key in _KEYS.items() if name in values}
         for name, key in (("date", "created"), ("modified", "modified")):
             if name in values:

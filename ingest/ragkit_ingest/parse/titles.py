@@ -84,3 +84,12 @@ def is_title(text: str) -> bool:
         return False
     is_general = any(pattern.fullmatch(line) for pattern in (_UNNAMED, _SECTION, _MADE_UP))
     return not is_general and not _FILE.search(line)
+
+
+def first_title(*texts: str) -> str:
+    """Return the first text that names its document, or "".
+
+    >>> first_title("Untitled Document", "Leave rules")
+    'Leave rules'
+    """
+    return next((text for text in texts if is_title(text)), "")

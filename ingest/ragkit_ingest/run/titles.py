@@ -8,16 +8,18 @@ from __future__ import annotations
 from ragkit.types import ParsedText
 from ragkit_ingest.parse.builder import title_line
 from ragkit_ingest.parse.formats import MODULES
+from ragkit_ingest.parse.titles import first_title
 from ragkit_ingest.split.outline import heading_text
 
 # What these modules call headings are names of a file's parts: definitions, sheets.
-_PARTS_ONLY = ("code.", "office.xlsx")
+_PARTS_ONLY = ("code.", "office.xls")  # and .xlsx
 
 
 def only_heading(parsed: ParsedText, suffix: str) -> str:
     """Return the first heading, if every other one is below it; "" where there is no such heading.
 
-    A file with several top headings has as many subjects, and none of them is its title.
+    A file with several top headings has as many subjects, and none of them is its title; nor is a
+    heading that any document may have, such as "Introduction" or "Untitled".
 
     >>> from ragkit.types import Block
     >>> text = "# Leave\\n\\nrules\\n\\n# Meals\\n"
@@ -32,4 +34,4 @@ def only_heading(parsed: ParsedText, suffix: str) -> str:
     headings = [block for block in parsed.blocks if block.kind == "heading"]
     if not headings or any(heading.level <= headings[0].level for heading in headings[1:]):
         return ""
-    return title_line(heading_text(parsed.text, headings[0]))
+    return first_title(title_line(heading_text(parsed.text, headings[0])))

@@ -109,6 +109,64 @@ def test_a_markdown_files_title(text: str, named: str) -> None:
     assert title(text, ".md") == named
 
 
+NO_TITLES = (
+    *("Untitled Document", "Microsoft Word - plan.docx", "PowerPoint Presentation", "Slide 1"),
+    *(
+        "无标题",
+        "新建文档",
+        "Document1",
+        "C:\\Temp\\~WRL0003.tmp",
+        "Introduction",
+        "Contents",
+        "目录",
+    ),
+)
+
+
+@pytest.mark.parametrize("named", NO_TITLES)
+def test_what_programs_write_for_a_title_is_none(named: str) -> None:
+    import docx
+    import openpyxl
+    import pptx
+
+    document = docx.Document()
+    document.add_paragraph("Ask.")
+    deck = pptx.Presentation()
+    deck.slides.add_slide(deck.slide_layouts[0]).shapes.title.text = named
+    book = openpyxl.Workbook()
+    book.active.append(["name", "days"])
+    book.properties.title = named
+    for office in (document, deck):
+        office.core_properties.title = named
+    saved = ((document, ".docx"), (deck, ".pptx"), (book, ".xlsx"))
+    assert [title(_saved(file), suffix) for file, suffix in saved] == [""] * 3
+    assert title(f"<title>{named}</title><h1>{named}</h1><p>Ask.", ".html") == ""
+    assert title(f"# {named}\n\nAsk.\n\n## Leave\n\nAsk.\n", ".md") == ""
+
+
+def test_what_is_no_title_gives_way_to_one() -> None:
+    import docx
+    import pptx
+
+    document = docx.Document()
+    document.core_properties.title = "Document1"
+    document.add_heading("目录", 0)
+    document.add_heading("员工手册", 1)
+    document.add_heading("请假", 2)
+    assert title(_saved(document), ".docx") == ""  # two top headings
+    document = docx.Document()
+    document.core_properties.title = "Document1"
+    document.add_heading("员工手册", 0)
+    assert title(_saved(document), ".docx") == "员工手册"
+    deck = pptx.Presentation()
+    deck.core_properties.title = "PowerPoint Presentation"
+    deck.slides.add_slide(deck.slide_layouts[0]).shapes.title.text = "Handbook"
+    assert title(_saved(deck), ".pptx") == "Handbook"
+    page = '<title>Untitled</title><meta property="og:title" content="Handbook"><h1>Leave</h1>'
+    assert title(page, ".html") == "Handbook"
+    assert title("<title>index.html</title><h1>Leave</h1><p>Ask.", ".html") == "Leave"
+
+
 def test_what_a_format_has_for_a_title_wins_over_headings() -> None:
     chapters = "<h1>Leave</h1><p>Ask.</p><h1>Meals</h1><p>Ask.</p>"
     assert title(f"<title>Handbook</title>{chapters}", ".html") == "Handbook"

@@ -20,8 +20,8 @@ _KINDS = {
     "comments": frozenset("comment comments respond disqus replies".split()),
     "furniture": frozenset(
         "sidebar sidebars sphinxsidebar related recommended recommendations recirc recirculation"
-        " sponsored adverts advertisement advertising ad ads adsense cookie cookies consent gdpr outbrain"
-        " taboola trending mostread noprint hatnote navbox catlinks printfooter footer".split()
+        " sponsored adverts advertisement advertising ad ads adsense cookie cookies consent gdpr"
+        " outbrain taboola trending mostread noprint hatnote navbox catlinks printfooter footer".split()
     ),
     # Buttons and short lines only.
     "buttons": frozenset(

@@ -60,9 +60,9 @@ class Head:
                 self._found.setdefault(name, content)
 
     @property
-    def title(self) -> str:
-        """The title for other sites, in case the page has no other."""
-        return next((self._found[name] for name in _TITLES if name in self._found), "")
+    def titles(self) -> list[str]:
+        """The titles for other sites, best first, in case the page has no other."""
+        return [self._found[name] for name in _TITLES if name in self._found]
 
     def metadata(self) -> dict[str, str]:
         """Return what is known, dates as ISO 8601; what cannot be read as a date is left out."""

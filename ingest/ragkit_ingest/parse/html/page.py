@@ -33,6 +33,7 @@ from ragkit_ingest.parse.html.tags import (
     VOID,
 )
 from ragkit_ingest.parse.options import ParseOptions
+from ragkit_ingest.parse.titles import first_title
 
 _FEED_CHARS = 1 << 20
 # What XHTML may declare in its document type: entities, which are never expanded. A reader of HTML
@@ -74,8 +75,8 @@ def _parsed(data: bytes, *, is_page: bool) -> ParsedText:
     notes = walker.notes | {"boilerplate text": len(pieces) - len(content.pieces)}
     builder = Builder()
     content.write(builder)
-    title, metadata = walker.title.strip() or walker.head.title, walker.head.metadata()
-    parsed = builder.result(title=title, metadata=metadata)
+    title = first_title(walker.title, *walker.head.titles)
+    parsed = builder.result(title=title, metadata=walker.head.metadata())
     return replace(parsed, notes={kind: count for kind, count in notes.items() if count})
 
 

@@ -22,6 +22,7 @@ from ragkit_ingest.parse.office.numbering import Numbering
 from ragkit_ingest.parse.office.omml import linear
 from ragkit_ingest.parse.office.remarks import Remark
 from ragkit_ingest.parse.options import ParseOptions
+from ragkit_ingest.parse.titles import first_title
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -58,7 +59,7 @@ def parse(data: bytes, options: ParseOptions) -> ParsedText:
     builder = Builder()
     content.write(builder)
     title, metadata = properties(archive)
-    parsed = builder.result(title=title or reader.title, metadata=metadata)
+    parsed = builder.result(title=first_title(title, reader.title), metadata=metadata)
     counted = {
         "tracked changes": changes,
         "comments": count_comments(comments) if options.comments == "drop" else 0,

@@ -15,6 +15,7 @@ from ragkit_ingest.parse.office.coreproperties import properties
 from ragkit_ingest.parse.office.omml import linear
 from ragkit_ingest.parse.office.pptxremarks import authors, slide_remarks
 from ragkit_ingest.parse.options import ParseOptions
+from ragkit_ingest.parse.titles import first_title
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -54,7 +55,7 @@ def parse(data: bytes, options: ParseOptions) -> ParsedText:
         for remark in remarks:
             builder.paragraph(remark.line())
     title, metadata = properties(archive)
-    parsed = builder.result(title=title or slide_title, metadata=metadata)
+    parsed = builder.result(title=first_title(title, slide_title), metadata=metadata)
     return labelled(parsed, labels, {"comments": dropped})
 
 

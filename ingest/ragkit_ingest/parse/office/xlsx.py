@@ -18,6 +18,7 @@ from ragkit_ingest.parse.office.charts import chart_rows, chart_title
 from ragkit_ingest.parse.office.coreproperties import properties
 from ragkit_ingest.parse.office.xlsxremarks import authors, sheet_remarks
 from ragkit_ingest.parse.options import ParseOptions
+from ragkit_ingest.parse.titles import first_title
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -50,14 +51,14 @@ def parse(data: bytes, options: ParseOptions) -> ParsedText:
             remarks = []
         grid = cells.grid(part) if kind == "worksheet" else Sheet({})
         notes.update(grid.notes)
-        _sheet(labels[place], list(regions(grid.cells)), list(_charts(archive, part)), builder)
+        write_sheet(labels[place], list(regions(grid.cells)), list(_charts(archive, part)), builder)
         for remark in remarks:
             builder.paragraph(remark.line())
     title, metadata = properties(archive)
-    return labelled(builder.result(title=title, metadata=metadata), labels, notes)
+    return labelled(builder.result(title=first_title(title), metadata=metadata), labels, notes)
 
 
-def _sheet(
+def write_sheet(
     name: str, tables: list[list[list[str]]], charts: list[Element], builder: Builder
 ) -> None:
     """Write what is on a sheet, if there is anything, under its name."""
