@@ -70,10 +70,14 @@ class Content:
     def code(self, text: str) -> None:
         self.pieces.append(Piece("code", text, place=self.place))
 
+    def cells(self, rows: list[list[str]]) -> None:
+        """Add a table of which the text of each cell is known, the head first."""
+        self.pieces.append(Piece("table", rows=rows, place=self.place))
+
     def table(self, table: Table) -> None:
         """Add a table, its cells as text."""
         self.pieces.extend(table.caption.pieces)
-        self.pieces.append(Piece("table", rows=table.texts(), place=self.place))
+        self.cells(table.texts())
 
     def extend(self, table: Table) -> None:
         """Add what stands in a table's cells, one after the other."""

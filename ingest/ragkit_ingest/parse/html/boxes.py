@@ -21,7 +21,8 @@ _KINDS = {
     "furniture": frozenset(
         "sidebar sidebars sphinxsidebar related recommended recommendations recirc recirculation"
         " sponsored adverts advertisement advertising ad ads adsense cookie cookies consent gdpr"
-        " outbrain taboola trending mostread noprint hatnote navbox catlinks printfooter footer".split()
+        " outbrain taboola trending mostread noprint hatnote navbox catlinks printfooter"
+        " footer".split()
     ),
     # Buttons and short lines only.
     "buttons": frozenset(

@@ -14,17 +14,21 @@ _MAX_POINTS = 100_000  # arbitrary; points are numbered by the file itself
 
 def chart_title(root: Element) -> str:
     """Give a chart's own title, or ""."""
-    title = child(root, "chart", "title")
-    texts = (
-        (item.text or "" for item in title.iter() if local(item) == "t")
-        if title is not None
-        else ()
-    )
-    return "".join(texts).strip()
+    return _title_text(child(root, "chart"))
+
+
+def _title_text(element: Element | None) -> str:
+    title = child(element, "title")
+    items = title.iter() if title is not None else ()
+    texts = (item.text or "" for item in items if local(item) == "t")
+    return " ".join("".join(texts).split())
 
 
 def chart_rows(root: Element) -> list[list[str]]:
-    """Give a chart as a table: a column per series, a row per category."""
+    """Give a chart as a table: a column per series, a row per category.
+
+    What the axis of the categories is called stands above them.
+    """
     series = [item for item in root.iter() if local(item) == "ser"]
     if not series:
         return []
@@ -40,7 +44,12 @@ def chart_rows(root: Element) -> list[list[str]]:
         [categories.get(place, ""), *(column.get(place, "") for column in columns)]
         for place in places
     ]
-    return [["", *names], *rows]
+    return [[_axis_title(root), *names], *rows]
+
+
+def _axis_title(root: Element) -> str:
+    axes = (item for item in root.iter() if local(item) in {"catAx", "dateAx"})
+    return next((text for text in map(_title_text, axes) if text), "")
 
 
 def _points(element: Element | None) -> dict[int, str]:

@@ -1,7 +1,8 @@
 """Parse Word documents (.docx, strict and transitional) into Markdown-like text in body order.
 
-Headings by style and outline level, lists with their labels, tables, text boxes, equations, and
-footnotes at the end. Headers and footers are left out; comments and tracked changes by the options.
+Headings by style and outline level, lists with their labels, tables, text boxes, equations, the
+figures of charts, and footnotes at the end. Headers and footers are left out; comments and tracked
+changes by the options.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from ragkit_ingest.parse.builder import Builder
 from ragkit_ingest.parse.content import Content, Table, is_layout
 from ragkit_ingest.parse.dates import iso_date
 from ragkit_ingest.parse.office.archive import Archive, attribute, child, local, number
+from ragkit_ingest.parse.office.charts import chart_rows, chart_title
 from ragkit_ingest.parse.office.coreproperties import properties
 from ragkit_ingest.parse.office.docxparts import chosen, count_comments, is_hidden, named_parts
 from ragkit_ingest.parse.office.docxrevisions import Revisions, count, is_left_out, left_out
@@ -25,7 +27,7 @@ from ragkit_ingest.parse.options import ParseOptions
 from ragkit_ingest.parse.titles import first_title
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from lxml.etree import _Element as Element
 
@@ -40,13 +42,15 @@ def parse(data: bytes, options: ParseOptions) -> ParsedText:
     """Parse a .docx. Raises IngestError for one that is damaged, encrypted or hostile."""
     archive = Archive(data, options.unzipped_bytes)
     main = archive.main_part()
-    related = dict(archive.related(main).values())
+    parts = archive.related(main)
+    related = dict(parts.values())
     comments = archive.xml(related.get("comments", ""))
     reader = _Reader(
         styles(archive.xml(related.get("styles", ""))),
         Numbering(archive.xml(related.get("numbering", ""))),
         options.revisions,
         comments if options.comments == "keep" else None,
+        lambda relation: archive.xml(parts.get(relation, ("", ""))[1]),
     )
     content = Content()
     root = archive.xml(main)
@@ -77,18 +81,20 @@ class _Reader:
         numbering: Numbering,
         revisions: Revisions,
         comments: Element | None,
+        part: Callable[[str], Element | None],
     ) -> None:
         self.hidden = 0  # runs of text that the document hides
         self.title = ""  # the first paragraph in the style of a title
         self._styles = styles
         self._numbering = numbering
         self._revisions = revisions
+        self._part = part  # gives the main text's part of a relation's id
         self._skipped = _SKIPPED | left_out(revisions)
         self._comments = {
             attribute(item, "id"): item for item in (comments if comments is not None else ())
         }
         self._remarks: list[Remark] = []  # on the paragraph being read
-        self._boxes: list[Element] = []  # text boxes of the paragraph being read
+        self._boxes: list[Element] = []  # text boxes and charts of the paragraph being read
         self._notes: list[tuple[str, str]] = []  # (kind, id) in the order referred to
 
     def blocks(self, parent: Element | None, content: Content) -> None:
@@ -126,7 +132,19 @@ class _Reader:
             content.paragraph(remark.line())
         paragraph_boxes, self._boxes = self._boxes, boxes
         for box in paragraph_boxes:
-            self.blocks(box, content)
+            if local(box) == "chart":
+                self._chart(box, content)
+            else:
+                self.blocks(box, content)
+
+    def _chart(self, chart: Element, content: Content) -> None:
+        root = self._part(attribute(chart, "id") or "")
+        rows = chart_rows(root) if root is not None else []
+        if root is not None and rows:
+            title = chart_title(root)
+            if title:
+                content.paragraph(title)
+            content.cells(rows)
 
     def _place(self, text: str, properties: Element | None, style: Style, content: Content) -> None:
         outline_level = attribute(child(properties, "outlineLvl"), "val")
@@ -165,7 +183,7 @@ class _Reader:
                 previous = item.getprevious()
                 separated = previous is not None and local(previous) == "oMath"
                 yield (" " if separated else "") + linear(item)
-            elif name == "txbxContent":
+            elif name in {"txbxContent", "chart"}:
                 self._boxes.append(item)
             elif name in _REFERENCES:
                 yield self._reference(_REFERENCES[name], attribute(item, "id") or "")
