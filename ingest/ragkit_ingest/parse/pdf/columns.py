@@ -6,12 +6,13 @@ order.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from statistics import median
 
-from ragkit.text.analyse import CJK_CHARACTER
+from ragkit_ingest.parse.pdf.evidence import best_order, weight
 from ragkit_ingest.parse.pdf.lines import (
     Gap,
     Line,
@@ -29,6 +30,10 @@ _MIN_CHARS = 16  # in the middle line of a column, Chinese characters counting t
 _APART = 3.0  # in line heights: white from edge to edge, as above a footer, ends all columns
 _FILLED = 0.6  # of its column: what most lines of running text are at least as wide as
 _CORE = 0.3  # of a line's height to each side of its middle: lines set tight overlap beyond it
+_SHEET = 1.15  # times as wide as high: such a page may be a sheet of two
+_MARGINS = 1.5  # in line heights: between two pages on a sheet
+_MIDDLE = 0.08  # of the width: the middle of a sheet is no further from that of its text
+_MAX_NUMBER = 6  # digits of a page number; arbitrary
 _MAX_LINES = 4000  # arbitrary; a page of more is a drawing
 _MAX_DEPTH = 3  # columns in columns
 
@@ -42,11 +47,77 @@ class _Strip:
     bottom: float
 
 
-def in_reading_order(lines: Sequence[Line], depth: int = 0) -> list[Line]:
+def in_reading_order(lines: Sequence[Line]) -> list[Line]:
     """Order a page's lines as they are read.
 
     Those set at an angle come last, those of one angle together, in the order in which a reader
-    who turns the page finds them; their places are then those of the turned page.
+    who turns the page finds them; their places are then those of the turned page. Where white
+    runs over all columns, as beside a figure, the columns end there or go on below it, by what
+    `best_order` finds.
+    """
+    halves = _halves(lines)
+    if halves:
+        return [line for half in halves for line in in_reading_order(half)]
+    by_place = _by_place(lines, _APART)
+    if len(lines) > _MAX_LINES:
+        return by_place
+    orders = [by_place, _by_place(lines, math.inf)] if _has_band(lines) else [by_place]
+    return best_order(lines, *orders)
+
+
+def _has_band(lines: Sequence[Line]) -> bool:
+    """Say whether white that ends columns runs from edge to edge somewhere between lines."""
+    upright = sorted((line for line in lines if not line.is_turned), key=lambda line: -line.top)
+    least = _APART * max(usual_height(upright), 1.0)
+    bottom = math.inf
+    for line in upright:
+        if bottom - line.top > least and bottom != math.inf:
+            return True
+        bottom = min(bottom, line.bottom)
+    return False
+
+
+def _halves(lines: Sequence[Line]) -> list[list[Line]]:
+    """Take two pages on one sheet apart; empty where there are none.
+
+    The sheet is wider than high, nothing crosses its middle, and each half is running text or both
+    have page numbers that follow each other.
+    """
+    upright = [line for line in lines if not line.is_turned]
+    if not 2 * _MIN_LINES <= len(upright) <= _MAX_LINES:
+        return []
+    left, right = min(line.left for line in upright), max(line.right for line in upright)
+    width = right - left
+    if width < _SHEET * (max(line.top for line in upright) - min(line.bottom for line in upright)):
+        return []
+    height = max(usual_height(upright), 1.0)
+    middle = (left + right) / 2
+    gutter = next(
+        (
+            gap
+            for gap in free(upright, _MARGINS * height, least=_MARGINS * height)
+            if abs((gap[0] + gap[1]) / 2 - middle) <= _MIDDLE * width
+        ),
+        None,
+    )
+    halves = _cut(upright, [gutter]) if gutter else []
+    if not halves or not (_are_numbered(halves) or all(is_running(h, height) for h in halves)):
+        return []
+    return [halves[0], [*halves[1], *(line for line in lines if line.is_turned)]]
+
+
+def _are_numbered(halves: Sequence[Sequence[Line]]) -> bool:
+    numbers = []
+    for half in halves:
+        text = min(half, key=lambda line: line.bottom).text.strip(" -–—")
+        numbers.append(int(text) if text.isdecimal() and len(text) < _MAX_NUMBER else -1)
+    return numbers[0] >= 0 and numbers[1] == numbers[0] + 1
+
+
+def _by_place(lines: Sequence[Line], apart: float, depth: int = 0) -> list[Line]:
+    """Order lines from the top down, column by column.
+
+    White from edge to edge of more than `apart` line heights ends all columns.
     """
     upright = [line for line in lines if not line.is_turned]
     turned = _turned([line for line in lines if line.is_turned], depth)
@@ -54,10 +125,10 @@ def in_reading_order(lines: Sequence[Line], depth: int = 0) -> list[Line]:
         return upright + turned
     height = max(usual_height(upright), 1.0)
     ordered: list[Line] = []
-    for group in _groups(_strips(_blocks(upright)), height):
+    for group in _groups(_strips(_blocks(upright)), height, apart):
         columns = _columns([line for strip in group for line in strip.lines], height)
         for column in columns:
-            ordered += in_reading_order(column, depth + 1)
+            ordered += _by_place(column, apart, depth + 1)
         if not columns:
             ordered += [line for strip in group for line in strip.lines]
     return ordered + turned
@@ -68,7 +139,7 @@ def _turned(lines: Sequence[Line], depth: int) -> list[Line]:
     for turn in sorted({line.turn for line in lines}):
         group = [line for line in lines if line.turn == turn]
         if turn > 0:
-            group = in_reading_order([_placed(line, turn) for line in group], depth)
+            group = _by_place([_placed(line, turn) for line in group], _APART, depth)
         ordered += [replace(line, turn=turn) for line in group]
     return ordered
 
@@ -165,14 +236,14 @@ def _core_bottom(line: Line) -> float:
     return line.middle - (line.height / 2 if line.rows else _CORE * line.height)
 
 
-def _groups(strips: Sequence[_Strip], height: float) -> list[list[_Strip]]:
+def _groups(strips: Sequence[_Strip], height: float, apart: float) -> list[list[_Strip]]:
     """Put strips together as long as a gutter runs through all of them."""
     groups: list[list[_Strip]] = []
     occupied: list[Gap] = []
     for strip in strips:
         strip_spans = _occupied(strip, height)
         together = _merged(sorted([*occupied, *strip_spans]))
-        is_near = bool(groups) and groups[-1][-1].bottom - strip.top <= _APART * height
+        is_near = bool(groups) and groups[-1][-1].bottom - strip.top <= apart * height
         if is_near and _between(together, _GUTTER * height):
             groups[-1].append(strip)
             occupied = together
@@ -239,8 +310,4 @@ def is_running(column: Sequence[Line], height: float) -> bool:
     if len(text) < _MIN_LINES or width < _MIN_WIDTH * height:
         return False
     filled = sum(line.right - line.left >= _FILLED * width for line in text)
-    return 2 * filled >= len(text) and median(map(_weight, text)) >= _MIN_CHARS
-
-
-def _weight(line: Line) -> int:
-    return len(line.text) + len(CJK_CHARACTER.findall(line.text))
+    return 2 * filled >= len(text) and median(map(weight, text)) >= _MIN_CHARS

@@ -192,5 +192,8 @@ def _written(document: PdfDocument, pages: Sequence[_Page], notes: Counter[str])
 def _is_outlined(pages: Sequence[_Page], titles: Mapping[int, Mapping[str, int]]) -> bool:
     """Say whether the outline names a line of a page; some only count the pages."""
     return any(
-        key(line.text) in titles.get(page.index, {}) for page in pages for line in page.lines
+        key(line.text) in titles[page.index]
+        for page in pages
+        if page.index in titles
+        for line in page.lines
     )

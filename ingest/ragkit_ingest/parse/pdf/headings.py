@@ -12,7 +12,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from ragkit.text.analyse import CJK
+from ragkit.text.analyse import CJK, CJK_CHARACTER
+from ragkit_ingest.parse.pdf.evidence import weight
 from ragkit_ingest.parse.pdf.fonts import Font
 from ragkit_ingest.parse.pdf.lines import Line
 
@@ -29,6 +30,9 @@ _MAX_SHARE = 0.5  # of a document's characters in one style of headings; slides 
 _MAX_BOLD_SHARE = 0.35  # the same of bold lines of the text's size
 _MIN_PLAIN_SHARE = 0.25  # of the characters: as many in plain fonts make one of these the text's
 _SIDE = 0.4  # of a line's height: middles so near stand side by side
+_MAX_CHAIN = 4  # candidates without text between them: title, subtitle, chapter, section
+_MIN_RUNNING_CHARS = 16  # of a running head with a page number; shorter is "Question 2"; arbitrary
+_MIN_TEXT_CHARS = 6  # of a line of text; arbitrary
 _LETTERS = re.compile(rf"[^\W\d_].*[^\W\d_]|[{CJK}]")
 _CAPTION = re.compile(
     r"(?:fig(?:ure|\.)?|tab(?:le|\.)?|abb(?:ildung|\.)?|tabelle|figura|tableau|listing|图|圖|表)"
@@ -40,6 +44,7 @@ _SENTENCE = re.compile(r"[.。]['\"”’)]?$")
 _OPEN = re.compile(r"[,;，；、]$|[-‐]$")
 _COLON = re.compile(r"[:：]$")
 _LEADER = re.compile(r"(?:\.\s?){4,}|…{2,}|\s\d{1,4}$")
+_PAGE_NUMBER = re.compile(r"^\d{1,4}(?=\s)|(?<=\s)\d{1,4}$")
 _DECIMAL = re.compile(
     r"(?:[A-Z]\.)?\d{1,3}(?:\.\d{1,3})*(?=[.)]?\s|[.)、])|[A-Z](?:\.\d{1,3})+(?=\s)"
 )
@@ -89,39 +94,69 @@ def headings(pages: Sequence[Sequence[Line]]) -> dict[tuple[int, int], Heading]:
     if not chars:
         return {}
     body = _body(chars)
+    runs = [run for run in _runs(pages) if _stands_out(run.font, body)]
     step = _usual_step(pages, body)
-    candidates: defaultdict[Style, list[_Run]] = defaultdict(list)
-    size_lines: Counter[Style] = Counter()
-    for run in _runs(pages):
-        if not _stands_out(run.font, body):
-            continue
-        style = _style(run.font)
-        size_lines[style] += len(run.lines)
-        if _is_heading(run, pages[run.page], body, step):
-            candidates[style].append(run)
-    total = sum(chars.values())
-    running = _running_heads(candidates.values(), body)
-    accepted = {
-        style: [run for run in runs if _place(run) not in running]
-        for style, runs in candidates.items()
-        if 2 * sum(len(run.lines) for run in runs) >= size_lines[style]
-        and sum(len(run.text) for run in runs)
-        <= (_MAX_SHARE if style[0] >= _LARGER * body.size else _MAX_BOLD_SHARE) * total
-    }
-    return _with_levels(accepted)
+    candidates = [run for run in runs if _is_heading(run, pages[run.page], body, step)]
+    candidates = _followed_by_text(candidates, pages, body)
+    running = _running_heads(candidates, body)
+    candidates = [run for run in candidates if not running.intersection(_places(run, body))]
+    lines = Counter(_style(run.font) for run in runs for _ in run.lines)
+    by_style: defaultdict[Style, list[_Run]] = defaultdict(list)
+    for run in candidates:
+        by_style[_style(run.font)].append(run)
+    return _with_levels(
+        run
+        for style, group in by_style.items()
+        if 2 * sum(len(run.lines) for run in group) >= lines[style]
+        and sum(len(run.text) for run in group)
+        <= (_MAX_SHARE if style[0] >= _LARGER * body.size else _MAX_BOLD_SHARE)
+        * sum(chars.values())
+        for run in group
+    )
 
 
-def _running_heads(groups: Iterable[list[_Run]], body: Font) -> set[tuple[str, int]]:
+def _followed_by_text(
+    candidates: Sequence[_Run], pages: Sequence[Sequence[Line]], body: Font
+) -> list[_Run]:
+    """Leave out many candidates that come one after the other: the words of a drawing."""
+    chains: list[list[_Run]] = []
+    for run in candidates:
+        last = chains[-1][-1] if chains else None
+        if last and last.page == run.page:
+            between = pages[run.page][last.place + len(last.lines) : run.place]
+            if not any(_is_text_of(last, line, body) for line in between[:_MAX_LINES]):
+                chains[-1].append(run)
+                continue
+        chains.append([run])
+    return [run for chain in chains if len(chain) <= _MAX_CHAIN for run in chain]
+
+
+def _is_text_of(heading: _Run, line: Line, body: Font) -> bool:
+    """Say whether a line stands as text below a heading."""
+    above = heading.lines[-1]
+    is_below = above.bottom > line.bottom and above.left < line.right and line.left < above.right
+    is_long = weight(line) >= _MIN_TEXT_CHARS and not _stands_out(line.font, body)
+    return is_below and (bool(line.rows) or is_long)
+
+
+def _running_heads(candidates: Iterable[_Run], body: Font) -> set[tuple[str, int]]:
     """Give what several pages have at one height: two are too few to be left out as a header."""
     pages: defaultdict[tuple[str, int], set[int]] = defaultdict(set)
-    for run in (run for group in groups for run in group):
-        if run.font.size < _MUCH_LARGER * body.size:
-            pages[_place(run)].add(run.page)
+    for run in candidates:
+        for place in _places(run, body):
+            pages[place].add(run.page)
     return {place for place, numbers in pages.items() if len(numbers) > 1}
 
 
-def _place(run: _Run) -> tuple[str, int]:
-    return run.text, round(run.lines[0].bottom)
+def _places(run: _Run, body: Font) -> Iterator[tuple[str, int]]:
+    """Give a run's text and height, and the same without a page number that grows by the pages."""
+    height = round(run.lines[0].bottom)
+    if run.font.size < _MUCH_LARGER * body.size:
+        yield run.text, height
+    number = _PAGE_NUMBER.search(run.text)
+    if number and len(run.text) >= _MIN_RUNNING_CHARS:
+        rest = run.text[: number.start()] + run.text[number.end() :]
+        yield f"{rest}\0{int(number.group()) - run.page}", height
 
 
 def _characters(pages: Sequence[Sequence[Line]]) -> Counter[Font]:
@@ -206,7 +241,7 @@ def _is_heading(run: _Run, page: Sequence[Line], body: Font, step: float) -> boo
 
 
 def _reads_as_heading(text: str, *, is_larger: bool) -> bool:
-    width = len(text) + len(re.findall(rf"[{CJK}]", text))
+    width = len(text) + len(CJK_CHARACTER.findall(text))
     if width > _MAX_CHARS or not _LETTERS.search(text):
         return False
     if _CAPTION.match(text) or _BULLET.match(text) or _OPEN.search(text):
@@ -251,17 +286,22 @@ def _opens_paragraph(run: _Run, after: Line | None, step: float) -> bool:
     return is_near and last.right >= after.right - last.font.size and not _depth(run.text)
 
 
-def _with_levels(styles: dict[Style, list[_Run]]) -> dict[tuple[int, int], Heading]:
-    """Rank headings by size, then weight, then, where these are the same, by their numbers."""
-    ranked: list[tuple[tuple[float, bool, int], _Run]] = []
-    sizes = _clusters(size for size, _ in styles)
-    for (size, is_bold), runs in styles.items():
-        depths = [_depth(run.text) for run in runs]
-        numbered = [depth for depth in depths if depth]
+def _with_levels(runs: Iterable[_Run]) -> dict[tuple[int, int], Heading]:
+    """Rank headings by size and, where it is the same, by how deep their numbers say they are."""
+    by_size: defaultdict[float, list[_Run]] = defaultdict(list)
+    for run in runs:
+        by_size[_rounded(run.font.size)].append(run)
+    groups: defaultdict[float, list[_Run]] = defaultdict(list)
+    sizes = _clusters(by_size)
+    for size, group in by_size.items():
+        groups[sizes[size]] += group
+    ranked: list[tuple[tuple[float, int], _Run]] = []
+    for size, group in groups.items():
+        numbered = [depth for depth in (_depth(run.text) for run in group) if depth]
         is_mixed = len(set(numbered)) > 1
-        for run, depth in zip(runs, depths, strict=True):
-            rank = (depth or min(numbered)) if is_mixed else 0
-            ranked.append(((-sizes[size], not is_bold, rank), run))
+        ranked += [
+            ((-size, (_depth(run.text) or min(numbered)) if is_mixed else 0), run) for run in group
+        ]
     orders = sorted({order for order, _ in ranked})
     levels = {order: level for level, order in enumerate(orders, 1)}
     return {

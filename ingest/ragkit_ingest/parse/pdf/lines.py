@@ -223,7 +223,7 @@ def _marked(lines: Sequence[Line]) -> list[Line]:
         last = joined[-1] if joined else None
         if (
             last
-            and last.text.strip() == ITEM_MARK
+            and _MARK.fullmatch(last.text.strip())
             and abs(last.middle - line.middle) <= max(last.height, line.height) / 2
             and 0 <= line.left - last.right <= _INDENT * max(line.height, last.height)
             and not (last.is_turned or line.is_turned)
@@ -360,7 +360,7 @@ def _is_elsewhere(previous: Box, following: Box) -> bool:
 
 def _line(body: str, first: int, boxes: _Boxes, gaps: Sequence[Gap], tail: str) -> list[Line]:
     clean = body
-    if _MARK.match(body):
+    if len(body) > 1 and _MARK.match(body):
         clean = ITEM_MARK + body[1:] if body[1:2].strip() == "" else f"{ITEM_MARK} {body[1:]}"
     is_altered = len(clean) > len(body)
     if is_altered:
