@@ -51,6 +51,12 @@ MESSAGES: Final[Mapping[str, str]] = {
     ),
     "{place} cannot be reached: {reason}": "{place} 无法连接：{reason}",
     "a format that ragkit does not read ({suffix})": "ragkit 不支持的格式（{suffix}）",
+    "a format that ragkit does not read ({suffix}): {reason}": (
+        "ragkit 不支持的格式（{suffix}）：{reason}"
+    ),
+    "save it as {suffix}": "请另存为 {suffix}",
+    "pack what is in it anew as .zip": "请把其中的文件重新打包为 .zip",
+    "unpack it": "请先解压",
     "pictures, which need OCR: {remedy}": "图片，需要文字识别（OCR）：{remedy}",
     "a picture, which needs OCR: {remedy}": "图片，需要文字识别（OCR）：{remedy}",
     "{model}, {number} dimensions, reads {tokens} tokens of text, in English, Chinese and about a"

@@ -16,14 +16,17 @@ from ragkit.documents.formats import MEDIA_TYPES, OFFICE
 # source code the table of languages and the name in it
 _TABLE: Final = {
     "text/plain": "plain",
+    "application/x-tex": "markup.tex",
     "text/markdown": "markup.markdown",
     "text/html": "html.page",
+    "multipart/related": "mail.mhtml",
     "application/pdf": "pdf.document",
     "image/png": "image",
     "image/jpeg": "image",
     "image/tiff": "image",
     "image/webp": "image",
     "image/bmp": "image",
+    "image/svg+xml": "markup.svg",
     f"{OFFICE}.wordprocessingml.document": "office.docx",
     f"{OFFICE}.presentationml.presentation": "office.pptx",
     f"{OFFICE}.spreadsheetml.sheet": "office.xlsx",
@@ -31,8 +34,12 @@ _TABLE: Final = {
     "text/tab-separated-values": "delimited",
     "application/json": "records",
     "application/x-ndjson": "records",
+    "application/geo+json": "records",
     "application/xml": "markup.xml",
+    "text/calendar": "events",
+    "text/vcard": "contacts",
     "application/epub+zip": "epub",
+    "application/x-fictionbook+xml": "fictionbook",
     "application/x-ipynb+json": "ipynb",
     "application/x-subrip": "subtitles",
     "text/vtt": "subtitles",
@@ -42,6 +49,9 @@ _TABLE: Final = {
     "application/vnd.oasis.opendocument.text": "office.odt",
     "application/vnd.oasis.opendocument.spreadsheet": "office.odt",
     "application/vnd.oasis.opendocument.presentation": "office.odt",
+    "application/vnd.oasis.opendocument.text-flat-xml": "office.odt",
+    "application/vnd.oasis.opendocument.spreadsheet-flat-xml": "office.odt",
+    "application/vnd.oasis.opendocument.presentation-flat-xml": "office.odt",
     "message/rfc822": "mail.eml",
     "application/vnd.ms-outlook": "mail.msg",
     "text/x-python": "code.languages:python",
@@ -59,6 +69,8 @@ _TABLE: Final = {
     "text/x-kotlin": "code.languages:kotlin",
     "text/x-scala": "code.languages:scala",
     "text/x-shellscript": "code.languages:shell",
+    "text/x-makefile": "code.languages:make",
+    "text/x-dockerfile": "code.languages:dockerfile",
     "text/x-lua": "code.languages:lua",
     "text/x-sql": "code.languages:sql",
     "text/x-r": "code.languages:other",
@@ -80,10 +92,11 @@ _TABLE: Final = {
     "text/css": "code.languages:stylesheet",
     "text/x-scss": "code.languages:stylesheet",
     "text/x-less": "code.languages:stylesheet",
-    "application/rtf": "unsupported",
-    "application/msword": "unsupported",
-    "application/vnd.ms-excel": "unsupported",
-    "application/vnd.ms-powerpoint": "unsupported",
+    "application/rtf": "office.rtf",
+    "application/msword": "office.doc",
+    "application/vnd.ms-excel": "office.xls",
+    "application/vnd.ms-excel.sheet.binary.macroEnabled.12": "office.xls",
+    "application/vnd.ms-powerpoint": "office.ppt",
     "application/vnd.ms-word.document.macroEnabled.12": "office.docx",
     f"{OFFICE}.wordprocessingml.template": "office.docx",
     "application/vnd.ms-excel.sheet.macroEnabled.12": "office.xlsx",
@@ -98,7 +111,12 @@ MODULES: Final[Mapping[str, str]] = MappingProxyType(
     {suffix: _TABLE[media_type] for suffix, media_type in MEDIA_TYPES.items()} | _SUFFIXES
 )
 # suffix: module whose `members` yields the files that a container holds
-_MEMBERS: Final = {".zip": "zip", ".eml": "mail.eml", ".msg": "mail.msg"}
+_MEMBERS: Final = {
+    ".zip": "zip",
+    ".eml": "mail.eml",
+    ".msg": "mail.msg",
+    ".mbox": "mail.mbox",
+}
 CONTAINERS: Final[Mapping[str, str]] = MappingProxyType(
-    {suffix: _MEMBERS[suffix] for suffix in sorted(SUFFIXES_OF_CONTAINERS)}
+    {suffix: _MEMBERS.get(suffix, "tar") for suffix in sorted(SUFFIXES_OF_CONTAINERS)}
 )

@@ -11,16 +11,12 @@ import zipfile
 from collections.abc import Iterator, Sequence
 
 from ragkit.text.normalise import clean
-from ragkit_ingest.parse.chinese_score import familiarity
-from ragkit_ingest.parse.membernames import path_parts, unused
+from ragkit_ingest.parse.membernames import encoding_of, is_noise, path_parts, unused
 from ragkit_ingest.parse.options import ParseOptions
 from ragkit_ingest.parse.zipped import Zip
 
 _UTF8_FLAG = 0x800
 _UNICODE_PATH = 0x7075  # an extra field: the name in UTF-8 (APPNOTE 4.6.9)
-_FAMILIAR = 0.2  # as for a text's encoding, see decode.py
-_CHINESE = ("gb18030", "big5hkscs")
-_NOISE = frozenset({"__macosx", "thumbs.db", "desktop.ini"})  # what systems leave beside files
 
 
 def members(data: bytes, options: ParseOptions) -> Iterator[tuple[str, bytes]]:
@@ -39,14 +35,13 @@ def members(data: bytes, options: ParseOptions) -> Iterator[tuple[str, bytes]]:
 
 def _is_passed_over(info: zipfile.ZipInfo, parts: Sequence[str]) -> bool:
     is_link = stat.S_ISLNK(info.external_attr >> 16)  # what is in it is only a path
-    noise = any(part[0] == "." or part.casefold() in _NOISE for part in parts)
-    return is_link or noise or parts[-1].startswith("~$")  # Office's mark of an open file
+    return is_link or is_noise(parts)
 
 
 def _names(infos: Sequence[zipfile.ZipInfo]) -> list[str]:
     """Read the members' names; those without a mark of their encoding are read as one text."""
     raw = [_raw(info) for info in infos]
-    encoding = _encoding(b"\n".join(name for name in raw if isinstance(name, bytes)))
+    encoding = encoding_of(b"\n".join(name for name in raw if isinstance(name, bytes)))
     return [
         clean(name if isinstance(name, str) else name.decode(encoding, "replace")) for name in raw
     ]
@@ -74,21 +69,3 @@ def _unicode_path(extra: bytes) -> str:
             return field[5:].decode("utf-8", "replace")  # after a version and a checksum
         place += 4 + size
     return ""
-
-
-def _encoding(names: bytes) -> str:
-    """Tell the encoding of names whose archive does not: UTF-8, Chinese, or the old PC's own."""
-    try:
-        names.decode("utf-8")
-    except UnicodeDecodeError:
-        pass
-    else:
-        return "utf-8"
-    scores = {}
-    for encoding in _CHINESE:
-        try:
-            scores[encoding] = familiarity(names.decode(encoding))
-        except UnicodeDecodeError:
-            continue
-    best = max(scores, key=lambda name: scores[name], default="")
-    return best if best and scores[best] >= _FAMILIAR else "cp437"

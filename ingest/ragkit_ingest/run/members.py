@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
+from ragkit.documents.formats import suffix_of
 from ragkit.errors import IngestError, UsageError
 from ragkit.store.jobs.upload_bytes import Upload
 from ragkit_ingest.parse import CONTAINERS
@@ -71,6 +72,7 @@ class ContainerUpload:
         for item in expanded(container, data, unpack):
             path = item.uri.removeprefix(self.uri + INSIDE)
             file = item.uri.rpartition("/")[2]
+            file = file if suffix_of(file) else file + item.suffix  # as an upload's name tells it
             try:
                 upload = Upload(file, io.BytesIO(item.read(max_bytes)), item.uri)
                 self.sources.keep(self.collection, [upload], principal=self.principal)

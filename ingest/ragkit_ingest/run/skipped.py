@@ -7,6 +7,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
+from ragkit.documents.formats import REMEDIES
+
 MAX_NAMED: Final = 1000  # arbitrary: more are only counted
 
 HIDDEN: Final = "hidden (--hidden takes them)"
@@ -47,11 +49,14 @@ class SkippedFiles:
 
 
 def unread_format(suffix: str) -> str:
-    """Say that ragkit does not read files of a suffix.
+    """Say that ragkit does not read files of a suffix, and what to do where that is known.
 
     >>> unread_format(".exe"), unread_format("")
-    ('a format that ragkit does not read (.exe)', 'a file without an ending that tells its format')
+    ('a format that ragkit does not read (.exe)', 'a file without an ending, and not of text')
+    >>> unread_format(".heic")
+    'a format that ragkit does not read (.heic): save it as .jpg'
     """
     if not suffix:
-        return "a file without an ending that tells its format"
-    return f"a format that ragkit does not read ({suffix})"
+        return "a file without an ending, and not of text"
+    remedy = f": {REMEDIES[suffix]}" if suffix in REMEDIES else ""
+    return f"a format that ragkit does not read ({suffix}){remedy}"

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
+from ragkit.documents.formats import ARCHIVES, suffix_of
 from ragkit.errors import IngestError
 from ragkit_ingest.parse import CONTAINERS, MEDIA_TYPES
 from ragkit_ingest.parser.spool import Part
@@ -22,13 +23,13 @@ from ragkit_ingest.sources.items_of_file import (
     find_sidecar,
     has_hidden,
     stem_of,
-    suffix_of,
 )
 from ragkit_ingest.sources.sidecar import is_sidecar
 from ragkit_ingest.sources.sizes import TooLargeError
 
 INSIDE: Final = "!/"  # between a container's URI and the path in it
 _MAX_DEPTH: Final = 2  # arbitrary: a mail in a mail, an archive in a mail, a mail in an archive
+_MAILBOX: Final = ".mbox"
 _MAX_NAME_CHARS: Final = 500  # arbitrary; of a path in a container
 
 Unpack = Callable[[bytes, str], list[tuple[str, Part]]]
@@ -130,16 +131,15 @@ def _nested(
 
 def _refusal(suffix: str, inside: tuple[str, ...]) -> str:
     """Say why a member is not taken; nothing where it is."""
-    if len(inside) > _MAX_DEPTH and suffix in CONTAINERS.keys() | MEDIA_TYPES.keys():
+    # A mailbox is a row of mails: it adds no depth of its own.
+    if (
+        sum(outer != _MAILBOX for outer in inside) > _MAX_DEPTH
+        and suffix in CONTAINERS.keys() | MEDIA_TYPES.keys()
+    ):
         return f"in more than {_MAX_DEPTH} containers, one in the other: unpack them first"
-    if _is_archive(suffix) and any(map(_is_archive, inside)):
+    if suffix in ARCHIVES and not ARCHIVES.isdisjoint(inside):
         return "an archive in an archive: unpack the outer one first"
     return ""
-
-
-def _is_archive(suffix: str) -> bool:
-    """Tell archives from mails, which have a text of their own."""
-    return suffix in CONTAINERS and suffix not in MEDIA_TYPES
 
 
 def _read(named: dict[str, Part], path: str, max_bytes: int) -> bytes:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from collections.abc import Container as Names
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import BinaryIO, Final, NoReturn
 
+from ragkit.documents.formats import suffix_of
 from ragkit.errors import IngestError
 from ragkit_ingest.parse import CONTAINERS, MEDIA_TYPES
 from ragkit_ingest.run.skipped import unread_format
@@ -16,8 +17,9 @@ from ragkit_ingest.sources.options import RecordFields, SourceOptions
 from ragkit_ingest.sources.sidecar import Sidecar, is_sidecar
 from ragkit_ingest.sources.sizes import Read
 from ragkit_ingest.sources.skipped import Passed
+from ragkit_ingest.sources.suffixless import suffix_by_content
 
-RECORD_SUFFIXES: Final = frozenset({".jsonl", ".ndjson", ".csv", ".tsv", ".parquet"})
+RECORD_SUFFIXES: Final = frozenset({".jsonl", ".ndjson", ".csv", ".tsv", ".tab", ".parquet"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,13 +80,13 @@ class Taking:
                 yield broken(file.uri, "it describes another file: name that one instead")
             return
         suffix = file.suffix or suffix_of(file.name)
+        if not suffix:
+            yield from self._suffixless(file, title)
+            return
         fields = self.options.records
         is_container, is_text = suffix in CONTAINERS, suffix in MEDIA_TYPES
         if not (is_container or is_text or (fields and suffix in RECORD_SUFFIXES)):
-            if file.in_folder:
-                self.passed.skip(file.uri, unread_format(suffix))
-            else:
-                yield broken(file.uri, unread_format(suffix))
+            yield from self._unread(file, suffix)
             return
         metadata = dict(self.options.metadata) | dict(self.metadata)
         if file.sidecar is not None:
@@ -108,6 +110,25 @@ class Taking:
         else:
             yield Item(file.uri, suffix, file.read, *common)
 
+    def _suffixless(self, file: File, title: str) -> Iterator[Item]:
+        """Yield what is taken of a file whose name does not tell its format."""
+        try:
+            suffix = suffix_by_content(file.name, file.open)
+        except IngestError as error:
+            yield broken(file.uri, error.reason)
+            return
+        if suffix:
+            yield from self.items(replace(file, suffix=suffix), title=title)
+        else:
+            yield from self._unread(file, suffix)
+
+    def _unread(self, file: File, suffix: str) -> Iterator[Item]:
+        """Note a file of an unknown format; yield one that the user named as a failure."""
+        if file.in_folder:
+            self.passed.skip(file.uri, unread_format(suffix))
+        else:
+            yield broken(file.uri, unread_format(suffix))
+
     def _read_whole(self, file: File, max_bytes: int) -> bytes:
         """Read a container, or note that it was not looked into."""
         try:
@@ -130,16 +151,6 @@ class Taking:
             yield item
         if is_whole:
             self.passed.enter(file.uri)
-
-
-def suffix_of(name: str) -> str:
-    """Return a name's suffix in lower case.
-
-    >>> suffix_of("Report.PDF"), suffix_of(".notes.md"), suffix_of("README")
-    ('.pdf', '.md', '')
-    """
-    stem, dot, suffix = name.rpartition("/")[2].rpartition(".")
-    return f".{suffix.lower()}" if dot and stem.strip(".") else ""
 
 
 def stem_of(name: str) -> str:

@@ -43,7 +43,7 @@ def read_records(stream: BinaryIO, suffix: str, fields: RecordFields) -> Iterato
 
         return parquet_records(stream, fields)
     text = _decoded(stream)
-    if suffix in {".csv", ".tsv"}:
+    if suffix in {".csv", ".tsv", ".tab"}:
         return _separated(text, fields)
     return _json_lines(text)
 

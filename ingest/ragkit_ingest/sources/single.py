@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import partial
 
+from ragkit.documents.formats import suffix_of
 from ragkit.errors import IngestError
 from ragkit_ingest.run.skipped import EXCLUDED
 from ragkit_ingest.sources.item import Item
-from ragkit_ingest.sources.items_of_file import File, Taking, broken, find_sidecar, suffix_of
+from ragkit_ingest.sources.items_of_file import File, Taking, broken, find_sidecar
 from ragkit_ingest.sources.options import SourceOptions
 from ragkit_ingest.sources.skipped import is_in
 from ragkit_ingest.sources.tree import Tree

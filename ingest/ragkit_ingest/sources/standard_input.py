@@ -7,9 +7,10 @@ from collections.abc import Iterator
 from functools import cached_property
 from typing import BinaryIO, Final
 
+from ragkit.documents.formats import suffix_of
 from ragkit.errors import IngestError, UsageError
 from ragkit_ingest.sources.item import Item
-from ragkit_ingest.sources.items_of_file import File, Taking, suffix_of
+from ragkit_ingest.sources.items_of_file import File, Taking
 from ragkit_ingest.sources.options import SourceOptions
 from ragkit_ingest.sources.sizes import bounded, read_bounded
 

@@ -12,6 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 from urllib.parse import unquote, urlsplit
 
+from ragkit.documents.formats import suffix_of
 from ragkit.errors import IngestError
 from ragkit_ingest.parse import CONTAINERS, MEDIA_TYPES
 from ragkit_ingest.parse.html.charset import marked
@@ -21,7 +22,6 @@ from ragkit_ingest.sources.items_of_file import (
     File,
     Taking,
     broken,
-    suffix_of,
 )
 from ragkit_ingest.sources.options import SourceOptions
 from ragkit_ingest.sources.sizes import in_hand

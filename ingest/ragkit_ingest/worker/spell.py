@@ -15,7 +15,7 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from ragkit.documents.formats import refusal
+from ragkit.documents.formats import refusal, suffix_of
 from ragkit.errors import IngestError, LeaseLostError, NotFoundError
 from ragkit.store.jobs.upload_bytes import Sources
 from ragkit.store.jobs.worker import host
@@ -227,7 +227,7 @@ class Spell:
         self.claimed += 1
         upload = job.upload
         assert upload is not None
-        suffix = Path(upload.name).suffix.lower()
+        suffix = suffix_of(upload.name)
         if reason := refusal(upload.name):
             self._fail(job, IngestError("parse", reason))
             return

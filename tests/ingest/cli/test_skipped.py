@@ -58,7 +58,7 @@ UNREAD = "a format that ragkit does not read"
     ("name", "data", "reason"),
     [
         ("setup.exe", b"MZ", f"{UNREAD} (.exe)"),
-        ("README", b"text", "a file without an ending that tells its format"),
+        ("core", b"\x7fELF" + bytes(99), "a file without an ending, and not of text"),
         ("empty.txt", b"", "the file is empty (0 bytes)"),
         ("leave.md.meta.json", b"{}", "it describes another file: name that one instead"),
     ],

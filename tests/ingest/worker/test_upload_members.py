@@ -112,12 +112,17 @@ def test_what_is_attached_is_kept_for_those_who_may_read_the_mail(site: Site) ->
 
 
 def test_an_archive_is_taken_apart(site: Site) -> None:
-    job = site.sent("papers.zip", archive(**{"a/lease__md": b"900 euros.", "x__svg": b"<svg/>"}))
-    assert site.uris() == ["upload:papers.zip!/a/lease.md"]
+    job = site.sent(
+        "papers.zip",
+        archive(
+            **{"a/lease__md": b"900 euros.", "x__dwg": b"AC1032", "README": b"Keys hang left."}
+        ),
+    )
+    assert site.uris() == ["upload:papers.zip!/README", "upload:papers.zip!/a/lease.md"]
     assert (job.state, job.document) == ("done", None)
     assert job.reason == (
-        "1 file in it, each with a job of its own: a/lease.md;"
-        " left out: x.svg: a format that ragkit does not read (.svg)"
+        "2 files in it, each with a job of its own: a/lease.md, README;"
+        " left out: x.dwg: a format that ragkit does not read (.dwg)"
     )
     again = site.sent("papers.zip", archive(**{"a/lease__md": b"950 euros."}))
     assert again.state == "done"
@@ -129,7 +134,7 @@ def test_an_archive_is_taken_apart(site: Site) -> None:
     ("name", "data", "reason"),
     [
         ("papers.zip", b"PK no", "zip"),
-        ("papers.zip", archive(x__svg=b"<svg/>"), "no file in it can be read; left out: x.svg"),
+        ("papers.zip", archive(x__dwg=b"AC1032"), "no file in it can be read; left out: x.dwg"),
         ("papers.zip", archive(), "no file in it can be read"),
         ("offer.msg", b"no", ""),
     ],
@@ -167,9 +172,9 @@ def test_every_way_in_takes_attachments_and_names_what_is_left_out(
 
 
 def test_no_upload_is_of_a_format_that_nothing_reads(site: Site) -> None:
-    job = site.sent("figures.svg", b"<svg/>")
+    job = site.sent("figures.dwg", b"AC1032")
     assert job.state == "failed"
-    assert "'figures.svg' cannot be read: .svg is none of the formats" in job.reason
+    assert "'figures.dwg' cannot be read: .dwg is none of the formats" in job.reason
     listed = job.reason.rpartition("one of ")[2].split(", ")
     assert {".pdf", ".zip", ".eml", ".docx"} <= set(listed)
-    assert not {".doc", ".rtf", ".svg", ".gz", ".tex"} & set(listed)
+    assert not {".dwg", ".7z", ".heic", ".gz", ".wps"} & set(listed)

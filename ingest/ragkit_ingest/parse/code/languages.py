@@ -32,6 +32,8 @@ _KEY = re.compile(
     r"(?:[\w./-]{1,100}|\"[^\"\n]{1,100}\"|'[^'\n]{1,100}')"
     r"(?=[ \t]*:[ \t]*(?:[|>&!#][^\n]*)?\Z)"
 )
+_TARGET = re.compile(r"[^\s:#=$][^:#=\n]{0,200}(?=::?(?!=))")
+_STAGE = re.compile(r"(?:from|FROM)[ \t]+\S[^\n]{0,300}")
 _C_COMMENTS = ("//", "/*", "*")
 _TYPESCRIPT_KINDS = """
     function_declaration generator_function_declaration class_declaration
@@ -149,6 +151,9 @@ LANGUAGES: Final[Mapping[str, Language]] = MappingProxyType(
         ),
         "shell": _grammar(_SHELL, ("#",), "bash", "function_definition"),
         "lua": _grammar(_WORDS, ("--",), "lua", "function_declaration"),
+        # A rule heads its commands, an image the steps that are made on it.
+        "make": Language(_TARGET, ("#",), flat=True),
+        "dockerfile": Language(_STAGE, ("#",), flat=True),
         # An object that is created or altered heads the text up to the next such statement.
         "sql": Language(_CREATE, ("--", "/*", "*"), flat=True),
         # Julia, Perl, MATLAB, R, Objective-C, Groovy, Dart, PowerShell and others.

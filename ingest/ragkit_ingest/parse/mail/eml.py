@@ -35,16 +35,16 @@ _MAX_PARTS = 5_000  # arbitrary; a mailbox's digest has hundreds
 
 def parse(data: bytes, options: ParseOptions) -> ParsedText:
     """Parse an e-mail. Raises IngestError for what is none, or is encrypted."""
-    message = _message(data)
+    message = message_of(data)
     texts = [Text(_text(part), _is_html(part)) for part in _body_parts(message)]
     if not any(text.text.strip() for text in texts) and _is_locked(message):
         raise IngestError("parse", "encrypted or sealed e-mail: save it decrypted to read it")
     inline = len(_shown_pictures(message))
     letter = Letter(
-        subject=_header(message, "Subject"),
-        sender=_header(message, "From"),
-        to=_header(message, "To"),
-        cc=_header(message, "Cc"),
+        subject=header_of(message, "Subject"),
+        sender=header_of(message, "From"),
+        to=header_of(message, "To"),
+        cc=header_of(message, "Cc"),
         date=_date(message),
         texts=texts,
         attachments=[name for name, _ in _attached(message)],
@@ -55,27 +55,28 @@ def parse(data: bytes, options: ParseOptions) -> ParsedText:
 
 def members(data: bytes, options: ParseOptions) -> Iterator[tuple[str, bytes]]:
     """Yield the attachments: names decoded, each used once; messages within as NAME.eml."""
-    for name, part in _attached(_message(data)):
+    for name, part in _attached(message_of(data)):
         inner = _children(part)
         if part.get_content_type() == "message/rfc822" and inner:
             yield name, _bytes(inner[0])
         elif not part.is_multipart():
-            yield name, _payload(part)
+            yield name, payload_of(part)
 
 
-def _message(data: bytes) -> Message:
+def message_of(data: bytes) -> Message:
+    """Read a message and its parts' headers. Raises IngestError for what is none."""
     try:
         message = email.message_from_bytes(data.lstrip(b"\xef\xbb\xbf \r\n"))
     except RecursionError as error:
         raise IngestError("parse", "parts nested too deeply for an e-mail") from error
     if not any(name in message for name in _KNOWN):
         raise IngestError("parse", "not an e-mail: it has no header such as From or Subject")
-    for part in _parts(message):
+    for part in parts_of(message):
         _mend(part)
     return message
 
 
-def _parts(message: Message) -> Iterator[Message]:
+def parts_of(message: Message) -> Iterator[Message]:
     """Give all parts in order, but not those of messages within the message."""
     waiting, count = [message], 0
     while waiting:
@@ -128,7 +129,7 @@ def _is_attached(part: Message) -> bool:
 def _shown_pictures(message: Message) -> set[int]:
     """Give the identities of the parts that are pictures within the HTML text, such as logos."""
     identifiers = set()
-    for part in _parts(message):
+    for part in parts_of(message):
         is_bundle = part.get_content_type() == "multipart/related"
         for inner in _children(part) if part.is_multipart() else ():
             is_inline = is_bundle or inner.get_content_disposition() != "attachment"
@@ -141,7 +142,7 @@ def _attached(message: Message) -> Iterator[tuple[str, Message]]:
     """Give the attachments and their names."""
     used: set[str] = set()
     inline = _shown_pictures(message)
-    for part in _parts(message):
+    for part in parts_of(message):
         kind = part.get_content_type()
         is_text = kind in {"text/plain", "text/html"} and not _is_attached(part)
         attachable = part.get_content_maintype() != "multipart" and kind not in _SIGNATURES
@@ -160,7 +161,7 @@ def _name(part: Message) -> str:
         return name if not is_message or name.lower().endswith(".eml") else f"{name}.eml"
     if is_message:
         inner = _children(part)
-        subject = path_parts(_header(inner[0], "Subject").replace("/", "-") if inner else "")
+        subject = path_parts(header_of(inner[0], "Subject").replace("/", "-") if inner else "")
         return f"{subject[-1] if subject else 'message'}.eml"
     return f"attachment{mimetypes.guess_extension(part.get_content_type()) or ''}"
 
@@ -179,7 +180,7 @@ def _mend(part: Message) -> None:
             part[header] = text_of(raw, None).replace("\n", " ")[:_MAX_HEADER_CHARS]
 
 
-def _header(message: Message, name: str) -> str:
+def header_of(message: Message, name: str) -> str:
     """Read a header, decoding what is encoded in it (RFC 2047) or simply not ASCII."""
     values = [str(value) for key, value in message.raw_items() if key.lower() == name.lower()]
     if not values:
@@ -204,25 +205,26 @@ def _decoded(value: str) -> str:
 
 def _date(message: Message) -> dt.datetime | None:
     try:
-        return parsedate_to_datetime(_header(message, "Date"))
+        return parsedate_to_datetime(header_of(message, "Date"))
     except (ValueError, TypeError, OverflowError, IndexError):
         return None
 
 
 def _text(part: Message) -> str:
-    text = text_of(_payload(part), part.get_content_charset())
+    text = text_of(payload_of(part), part.get_content_charset())
     flowed = str(part.get_param("format", "")).lower() == "flowed"
     joined = str(part.get_param("delsp", "")).lower() == "yes"
     return unflowed(text, delete_space=joined) if flowed else text
 
 
-def _payload(part: Message) -> bytes:
+def payload_of(part: Message) -> bytes:
+    """Return the bytes of a part that has no parts."""
     payload = part.get_payload(decode=True)
     return payload if isinstance(payload, bytes) else b""
 
 
 def _is_locked(message: Message) -> bool:
-    return any(part.get_content_type() in _LOCKED for part in _parts(message))
+    return any(part.get_content_type() in _LOCKED for part in parts_of(message))
 
 
 def _bytes(message: Message) -> bytes:
