@@ -22,11 +22,15 @@ _STROKED = 2  # fill and stroke: how programs thicken a font that has no bold
 
 @dataclass(frozen=True, slots=True)
 class Font:
-    """How all of a line is set: its usual size in points, 0 where it is not known."""
+    """How all of a line is set: its usual size in points, 0 where it is not known.
+
+    Drawn letters (Type 3) have a font without a name, which says nothing of weight and width.
+    """
 
     size: float = 0.0
     is_bold: bool = False
     is_fixed: bool = False
+    is_named: bool = True
 
 
 class Fonts:
@@ -53,10 +57,11 @@ class Fonts:
         middle = len(body) // 2
         places = {0, middle + body[middle].isspace(), len(body) - 1}
         fonts = [self._at(first + place) for place in sorted(places)]
+        named = [font for font in fonts if font.is_named]
         return Font(
             sorted(font.size for font in fonts)[len(fonts) // 2],
-            all(font.is_bold for font in fonts),
-            all(font.is_fixed for font in fonts),
+            bool(named) and all(font.is_bold for font in named),
+            bool(named) and all(font.is_fixed for font in named),
         )
 
     def _at(self, index: int) -> Font:
@@ -77,7 +82,8 @@ class Fonts:
         raw.FPDFText_GetFontInfo(handle, index, self._name, _MAX_NAME_BYTES, self._flags_pointer)
         is_bold, is_fixed = _kinds(self._name.value)
         mode = raw.FPDFTextObj_GetTextRenderMode(page_object)
-        return Font(size, is_bold or mode == _STROKED, is_fixed)
+        is_named = bool(self._name.value)
+        return Font(size, is_bold or mode == _STROKED, is_fixed, is_named)
 
 
 @lru_cache(maxsize=256)

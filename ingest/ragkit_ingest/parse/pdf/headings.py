@@ -1,7 +1,8 @@
 """Headings of a PDF without an outline: lines set larger than the text, or bold and apart.
 
 Sizes are compared with the text's own, the size and weight that most characters have. A document
-in one size and one weight has no headings here, whatever its lines say.
+in one size and one weight has no headings here, but for Chinese chapters (第一章) on lines of their
+own.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ _LARGER = 1.06  # of the text's size, with something else that marks a heading; 
 _MUCH_LARGER = 1.2  # so large, nothing else is asked
 _AS_LARGE = 0.95  # of the text's size; smaller bold lines are heads of tables and captions
 _APART = 1.15  # of the usual distance between lines: white above
+_WIDE_STEP = 1.8  # of the text's size: lines of one paragraph are seldom further from each other
 _TOGETHER = 1.6  # of the size: lines so near below each other are one heading
 _MAX_LINES = 3
 _MAX_CHARS = 160  # arbitrary; Chinese characters counting two
@@ -30,7 +32,9 @@ _MAX_SHARE = 0.5  # of a document's characters in one style of headings; slides 
 _MAX_BOLD_SHARE = 0.35  # the same of bold lines of the text's size
 _MIN_PLAIN_SHARE = 0.25  # of the characters: as many in plain fonts make one of these the text's
 _SIDE = 0.4  # of a line's height: middles so near stand side by side
+_COARSE = 6.0  # points: lines that begin so near each other begin at one place
 _MAX_CHAIN = 4  # candidates without text between them: title, subtitle, chapter, section
+_MAX_CHAPTER_CHARS = 30  # arbitrary
 _MIN_RUNNING_CHARS = 16  # of a running head with a page number; shorter is "Question 2"; arbitrary
 _MIN_TEXT_CHARS = 6  # of a line of text; arbitrary
 _LETTERS = re.compile(rf"[^\W\d_].*[^\W\d_]|[{CJK}]")
@@ -47,6 +51,9 @@ _LEADER = re.compile(r"(?:\.\s?){4,}|…{2,}|\s\d{1,4}$")
 _PAGE_NUMBER = re.compile(r"^\d{1,4}(?=\s)|(?<=\s)\d{1,4}$")
 _DECIMAL = re.compile(
     r"(?:[A-Z]\.)?\d{1,3}(?:\.\d{1,3})*(?=[.)]?\s|[.)、])|[A-Z](?:\.\d{1,3})+(?=\s)"
+)
+_CHAPTER = re.compile(
+    r"第[一二三四五六七八九十百零〇\d]{1,5}[编編篇部章节節](?=\s|\w)[^，。；,;]*\s*$"
 )
 _CHINESE_DEPTHS = tuple(
     re.compile(pattern)
@@ -94,7 +101,7 @@ def headings(pages: Sequence[Sequence[Line]]) -> dict[tuple[int, int], Heading]:
     if not chars:
         return {}
     body = _body(chars)
-    runs = [run for run in _runs(pages) if _stands_out(run.font, body)]
+    runs = [run for run in _runs(pages) if _stands_out(run.font, body) or _is_chapter(run.text)]
     step = _usual_step(pages, body)
     candidates = [run for run in runs if _is_heading(run, pages[run.page], body, step)]
     candidates = _followed_by_text(candidates, pages, body)
@@ -118,7 +125,7 @@ def headings(pages: Sequence[Sequence[Line]]) -> dict[tuple[int, int], Heading]:
 def _followed_by_text(
     candidates: Sequence[_Run], pages: Sequence[Sequence[Line]], body: Font
 ) -> list[_Run]:
-    """Leave out many candidates that come one after the other: the words of a drawing."""
+    """Leave out many candidates that come one after the other at many places: words of a drawing."""
     chains: list[list[_Run]] = []
     for run in candidates:
         last = chains[-1][-1] if chains else None
@@ -128,7 +135,12 @@ def _followed_by_text(
                 chains[-1].append(run)
                 continue
         chains.append([run])
-    return [run for chain in chains if len(chain) <= _MAX_CHAIN for run in chain]
+    return [run for chain in chains if not _is_scattered(chain) for run in chain]
+
+
+def _is_scattered(chain: Sequence[_Run]) -> bool:
+    lefts = {round(run.lines[0].left / _COARSE) for run in chain}
+    return len(chain) > _MAX_CHAIN and 2 * len(lefts) > len(chain)
 
 
 def _is_text_of(heading: _Run, line: Line, body: Font) -> bool:
@@ -188,7 +200,8 @@ def _usual_step(pages: Sequence[Sequence[Line]], body: Font) -> float:
         and _is_near(below.font.size, body.size)
         and 0 < above.bottom - below.bottom < 2.5 * body.size
     ]
-    return sorted(steps)[len(steps) // 5] if steps else 1.2 * body.size
+    step = sorted(steps)[len(steps) // 5] if steps else 0.0
+    return min(step or 1.2 * body.size, _WIDE_STEP * body.size)
 
 
 def _runs(pages: Sequence[Sequence[Line]]) -> Iterator[_Run]:
@@ -209,7 +222,7 @@ def _continues(above: Line, below: Line) -> bool:
         and _is_near(above.font.size, below.font.size)
         and 0 < above.bottom - below.bottom <= _TOGETHER * max(above.font.size, 0.1)
         and min(above.right, below.right) > max(above.left, below.left)
-        and not _depth(below.text)
+        and not (_depth(below.text) or _is_chapter(above.text))
     )
 
 
@@ -218,6 +231,11 @@ def _stands_out(font: Font, body: Font) -> bool:
         return False  # code
     is_bolder = font.is_bold and not body.is_bold
     return font.size >= _LARGER * body.size or (is_bolder and font.size >= _AS_LARGE * body.size)
+
+
+def _is_chapter(text: str) -> bool:
+    """Say whether a line names a chapter or section of a Chinese text, in whatever font."""
+    return len(text) <= _MAX_CHAPTER_CHARS and bool(_CHAPTER.match(text))
 
 
 def _is_heading(run: _Run, page: Sequence[Line], body: Font, step: float) -> bool:

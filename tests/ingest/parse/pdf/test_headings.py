@@ -77,6 +77,16 @@ def test_chinese_headings() -> None:
     assert headings(page) == [(1, "第一章 总则"), (2, "一、适用范围"), (1, "第二章 安装")]
 
 
+def test_chinese_chapters_in_the_font_of_the_text() -> None:
+    page = (
+        text(72, 720, "第一章 总则", font="F5")
+        + column(72, 690, CHINESE, font="F5")
+        + text(72, 640, "第一节 适用范围", font="F5")
+        + column(72, 610, [CHINESE[0], "第一章的规定同样适用，", CHINESE[1]], font="F5")
+    )
+    assert headings(page) == [(1, "第一章 总则"), (2, "第一节 适用范围")]
+
+
 def test_a_heading_of_a_column_is_seen_beside_the_other_column() -> None:
     lines = ["The first column begins here and", "goes on below, line after line,"] * 6
     page = (
