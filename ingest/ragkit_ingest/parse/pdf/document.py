@@ -24,8 +24,9 @@ from ragkit_ingest.parse.pdf.fields import fields, open_form
 from ragkit_ingest.parse.pdf.furniture import furniture
 from ragkit_ingest.parse.pdf.headed import with_headed
 from ragkit_ingest.parse.pdf.headings import headings
-from ragkit_ingest.parse.pdf.lines import Line, PageText
+from ragkit_ingest.parse.pdf.lines import Line
 from ragkit_ingest.parse.pdf.meta import label, metadata, outline, title
+from ragkit_ingest.parse.pdf.page_text import PageText
 from ragkit_ingest.parse.pdf.paragraphs import key
 from ragkit_ingest.parse.pdf.rules import rules
 from ragkit_ingest.parse.pdf.scan import is_drawn, is_picture, picture

@@ -125,7 +125,7 @@ def headings(pages: Sequence[Sequence[Line]]) -> dict[tuple[int, int], Heading]:
 def _followed_by_text(
     candidates: Sequence[_Run], pages: Sequence[Sequence[Line]], body: Font
 ) -> list[_Run]:
-    """Leave out many candidates that come one after the other at many places: words of a drawing."""
+    """Leave out many candidates in a row that begin at many places: words of a drawing."""
     chains: list[list[_Run]] = []
     for run in candidates:
         last = chains[-1][-1] if chains else None
