@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from ragkit.errors import UsageError
-from ragkit_eval.metrics.alignment import Pairs, chunks, extend
+from ragkit_eval.metrics.alignment import chunks, extend
+from ragkit_eval.metrics.crossings import Pairs
 from ragkit_eval.metrics.wordnet import WordNet
 from ragkit_eval.metrics.words import TOKENS, porter, words
 

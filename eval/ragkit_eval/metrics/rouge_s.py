@@ -146,5 +146,6 @@ def _pairs_of(words: Integers, first: int, skip: int | None, distinct: int) -> F
     before = so_far[:-1].copy()
     if skip is not None and skip + 1 < len(words):
         before[skip + 1 :] -= so_far[: len(words) - skip - 1]
-    counts: Floats = np.bincount(words, weights=before.astype(np.float64), minlength=distinct)
+    weights = before.astype(np.float64)
+    counts: Floats = np.asarray(np.bincount(words, weights, distinct), dtype=np.float64)
     return counts

@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 from ragkit.errors import UsageError
-from ragkit_eval.metrics.alignment import Pairs, extend
+from ragkit_eval.metrics.alignment import chunks, extend
+from ragkit_eval.metrics.crossings import Pairs
 from ragkit_eval.metrics.meteor import align, meteor, signature
 from ragkit_eval.metrics.wordnet import WordNet, open_wordnet
 
@@ -116,22 +117,50 @@ def test_empty_and_disjoint_texts_score_nothing() -> None:
 
 @pytest.mark.parametrize("classes", [True, False])
 def test_alignments_are_the_best_there_are(classes: bool) -> None:
-    """Against all alignments of small lists: most pairs, of those fewest crossings."""
+    """Against all alignments of small lists: most pairs, of those fewest crossings, then chunks.
+
+    Some pairs are fixed before, as the pairs of an earlier stage are.
+    """
     drawn = random.Random(3)
-    for _ in range(150):
-        prediction = drawn.choices("abc", k=drawn.randrange(1, 7))
-        reference = drawn.choices("abc", k=drawn.randrange(1, 7))
+    for _ in range(400):
+        prediction = drawn.choices("abc", k=drawn.randrange(1, 8))
+        reference = drawn.choices("abc", k=drawn.randrange(1, 8))
+        count = drawn.randrange(min(len(prediction), len(reference), 4))
+        fixed: Pairs = dict(
+            zip(
+                drawn.sample(range(len(prediction)), count),
+                drawn.sample(range(len(reference)), count),
+                strict=True,
+            )
+        )
+        free = [target for target in range(len(reference)) if target not in fixed.values()]
         candidates: dict[int, list[int]] = {}
         for place, word in enumerate(prediction):
-            equal = [target for target, target_word in enumerate(reference) if target_word == word]
-            options = sorted(
-                drawn.sample(range(len(reference)), drawn.randrange(len(reference) + 1))
-            )
+            equal = [target for target in free if reference[target] == word]
+            options = sorted(drawn.sample(free, drawn.randrange(len(free) + 1)))
             candidates[place] = equal if classes else options[:3]
-        candidates = {place: options for place, options in candidates.items() if options}
-        fixed: Pairs = {}
+        candidates = {
+            place: options
+            for place, options in candidates.items()
+            if options and place not in fixed
+        }
         if candidates:
-            assert _judged(extend(candidates, fixed, classes=classes)) == _best(candidates)
+            best = _best(candidates, fixed)
+            assert _judged(extend(candidates, fixed, classes=classes)) == best
+
+
+def test_texts_of_repeated_words_have_the_fewest_crossings() -> None:
+    """A search that keeps any alignment, without a bound on them, finds none with fewer."""
+    drawn = random.Random(8)
+    words = [*"the of a to in and is for".split(), *(f"w{n}" for n in range(30))]
+    for _ in range(8):
+        prediction = drawn.choices(words, weights=[4] * 8 + [1] * 30, k=40)
+        reference = drawn.choices(words, weights=[4] * 8 + [1] * 30, k=44)
+        pairs = align(prediction, reference)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr("ragkit_eval.metrics.alignment.KEPT_ALIGNMENTS", 10**6)
+            patch.setattr("ragkit_eval.metrics.alignment._MAX_STEPS", 10**9)
+            assert _judged(pairs) == _judged(align(prediction, reference))
 
 
 def test_hundreds_of_repeated_words_do_not_take_long() -> None:
@@ -143,16 +172,16 @@ def test_hundreds_of_repeated_words_do_not_take_long() -> None:
     assert score.matches == shared
 
 
-def _judged(pairs: Pairs) -> tuple[int, int]:
+def _judged(pairs: Pairs) -> tuple[int, int, int]:
     crossings = sum(a > b for (_, a), (_, b) in itertools.combinations(sorted(pairs.items()), 2))
-    return -len(pairs), crossings
+    return -len(pairs), crossings, chunks(pairs)
 
 
-def _best(candidates: Mapping[int, Sequence[int]]) -> tuple[int, int]:
+def _best(candidates: Mapping[int, Sequence[int]], fixed: Pairs) -> tuple[int, int, int]:
     places = sorted(candidates)
     choices = itertools.product(*([*candidates[place], None] for place in places))
     alignments = [
-        {place: target for place, target in zip(places, choice, strict=True) if target is not None}
+        fixed | {p: target for p, target in zip(places, choice, strict=True) if target is not None}
         for choice in choices
     ]
     return min(_judged(pairs) for pairs in alignments if len(set(pairs.values())) == len(pairs))
