@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from ragkit_ingest.parse.builder import Builder
+from ragkit_ingest.parse.links import Link, Targets
 
 _Kind = Literal["heading", "paragraph", "item", "code", "table"]
 _MAX_COLUMNS = 1000  # HTML's own limit on one cell's span
@@ -42,6 +44,7 @@ class Piece:
     marker: str = ""
     rows: list[list[str]] = field(default_factory=list)
     place: Place = _NOWHERE
+    links: Sequence[Link] = ()
 
     @property
     def size(self) -> int:
@@ -57,6 +60,11 @@ class Content:
     def __init__(self) -> None:
         self.pieces: list[Piece] = []
         self.place = _NOWHERE
+
+    def link(self, links: Sequence[Link]) -> None:
+        """Note the links of the block that was added last."""
+        if self.pieces and links:
+            self.pieces[-1].links = links
 
     def heading(self, level: int, text: str) -> None:
         self.pieces.append(Piece("heading", text, level, place=self.place))
@@ -86,30 +94,33 @@ class Content:
             for cell in row:
                 self.pieces.extend(cell.content.pieces)
 
-    def flat(self) -> str:
-        """Give everything as one line, for a table's cell."""
+    def flat(self, targets: Targets | None = None) -> str:
+        """Give everything as one line, for a table's cell; with targets, where its links lead."""
         parts: list[str] = []
         for piece in self.pieces:
             if piece.kind == "table":
                 parts += (" ".join(cell for cell in row if cell) for row in piece.rows)
             else:
                 lead = f"{piece.marker} " if piece.kind == "item" and piece.marker else ""
-                parts.append(lead + piece.text)
+                text = targets.written(piece.text, piece.links) if targets else piece.text
+                parts.append(lead + text)
         return " ".join(" ".join(parts).split())
 
     def write(self, builder: Builder) -> None:
-        """Write the blocks to a builder."""
+        """Write the blocks to a builder, with the targets of their links."""
+        targets = Targets()
         for piece in self.pieces:
             if piece.kind == "heading":
                 builder.heading(piece.number, piece.text)
             elif piece.kind == "item":
-                builder.item(piece.text, depth=piece.number, marker=piece.marker)
+                text = targets.written(piece.text, piece.links)
+                builder.item(text, depth=piece.number, marker=piece.marker)
             elif piece.kind == "code":
                 builder.code(piece.text)
             elif piece.kind == "table":
                 builder.table(piece.rows)
             else:
-                builder.paragraph(piece.text)
+                builder.paragraph(targets.written(piece.text, piece.links))
 
 
 @dataclass(slots=True)
@@ -160,13 +171,14 @@ class Table:
         So each row can be read by itself; a cell as wide as the table stands there once.
         """
         grid: list[list[str]] = []
+        targets = Targets()
         below: dict[int, tuple[int, str]] = {}  # column: rows still covered, and by what
         spare = _MAX_REPEATED_CHARS
         for row in self.rows:
             line: list[str] = []
             for cell in row:
                 _covered(line, below)
-                text = cell.content.flat()
+                text = cell.content.flat(targets)
                 spare -= (len(text) + 1) * (cell.columns * cell.rows - 1)
                 repeated = text if spare > 0 and (len(row) > 1 or line) else ""
                 columns = max(min(cell.columns, _MAX_COLUMNS - len(line)), 1)

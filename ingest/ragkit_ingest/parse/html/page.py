@@ -1,5 +1,6 @@
 """Parse HTML as a stream of tags into Markdown-like text: headings, lists, code, tables, links as
-their text. What frames the main content, and what is hidden in place, is left out and counted.
+their text and where they lead. What frames the main content, and what is hidden in place, is left
+out and counted.
 
 No tree is built, so depth costs nothing; no entity is expanded beyond HTML's own, and nothing is
 fetched.
@@ -16,6 +17,7 @@ from ragkit.text.normalise import clean
 from ragkit.types import ParsedText
 from ragkit_ingest.parse.builder import Builder
 from ragkit_ingest.parse.content import Content, Table, is_layout
+from ragkit_ingest.parse.html.anchors import Anchors, site_hosts
 from ragkit_ingest.parse.html.charset import decode_page
 from ragkit_ingest.parse.html.controls import is_control, without_brackets
 from ragkit_ingest.parse.html.hidden import is_hidden
@@ -62,9 +64,9 @@ def parse_part(data: bytes, options: ParseOptions) -> ParsedText:
 def _parsed(data: bytes, *, is_page: bool) -> ParsedText:
     from lxml import etree
 
-    walker = _Walker()
-    parser = etree.HTMLParser(target=walker, huge_tree=True, no_network=True)
     text = _undeclared(clean(decode_page(data)))
+    walker = _Walker(site_hosts(text))
+    parser = etree.HTMLParser(target=walker, huge_tree=True, no_network=True)
     for start in range(0, len(text), _FEED_CHARS):
         parser.feed(text[start : start + _FEED_CHARS])
     if text:
@@ -90,7 +92,7 @@ def _undeclared(text: str) -> str:
 class _Walker:
     """Takes the parser's events; `page` is what they have made, `title` the page's own."""
 
-    def __init__(self) -> None:
+    def __init__(self, hosts: set[str]) -> None:
         self.page = Content()
         self.title = ""
         self.head = Head()
@@ -106,6 +108,7 @@ class _Walker:
         self._heading = 0
         self._marker: str | None = None  # of the open item, until its first line is written
         self._in_title = False
+        self._anchors = Anchors(hosts)
         self._has_control = False  # whether one was left out since the last block
         self.regions = Regions()
         self._hides = False  # whether what is dropped is a text that only the page's look hides
@@ -119,7 +122,9 @@ class _Walker:
         if tag in APART:
             self._flush()
         self._enter(tag, attributes)
-        if tag == "title":
+        if tag == "a":
+            self._anchors.open(attributes.get("href") or "", len(self._inline))
+        elif tag == "title":
             self._in_title = not self.title
         elif tag in HEADINGS:
             self._heading = HEADINGS[tag]
@@ -145,7 +150,9 @@ class _Walker:
             self._flush()
         if tag not in VOID:
             self.regions.leave(tag)
-        if tag == "title":
+        if tag == "a":
+            self._anchors.close(self._inline)
+        elif tag == "title":
             self._in_title = False
         elif tag in HEADINGS:
             self._heading = 0
@@ -195,6 +202,8 @@ class _Walker:
         """Note where the page's text is from here on, and what its head says."""
         if tag == "meta":
             self.head.take(attributes)
+        elif tag in {"base", "link"}:
+            self._anchors.note_site(tag, attributes)
         elif tag == "html":
             self.head.language = (attributes.get("lang") or "").strip()[:_MAX_LANG_CHARS]
         if tag not in VOID:
@@ -257,6 +266,7 @@ class _Walker:
     def _flush(self) -> None:
         """Write what was said since the last block began."""
         text = "".join(self._inline)
+        links = self._anchors.take(self._inline)
         self._inline.clear()
         if not text or text.isspace():
             return
@@ -279,6 +289,7 @@ class _Walker:
             self._marker = self._marker and ""
         else:
             target.paragraph(line)
+        target.link(links)
 
 
 def _collapse(text: str) -> str:

@@ -83,16 +83,28 @@ class Archive:
 
         A kind is the last word of its type, which strict and transitional files share.
         """
-        folder, name = posixpath.split(part)
-        root = self.xml(posixpath.join(folder, "_rels", f"{name}.rels"))
+        folder = posixpath.dirname(part)
         relations: dict[str, tuple[str, str]] = {}
-        for relation in root if root is not None else ():
+        for relation in self._relations(part):
             target = relation.get("Target")
             if target and relation.get("TargetMode") != "External":
                 kind = relation.get("Type", "").rpartition("/")[2]
                 path = posixpath.normpath(posixpath.join("/", folder, unquote(target)))
                 relations[relation.get("Id", "")] = (kind, path.lstrip("/"))
         return relations
+
+    def links(self, part: str) -> dict[str, str]:
+        """Map a part's relation ids to the addresses outside of the file that they lead to."""
+        return {
+            relation.get("Id", ""): relation.get("Target", "")
+            for relation in self._relations(part)
+            if relation.get("TargetMode") == "External"
+        }
+
+    def _relations(self, part: str) -> list[Element]:
+        folder, name = posixpath.split(part)
+        root = self.xml(posixpath.join(folder, "_rels", f"{name}.rels"))
+        return [] if root is None else list(root)
 
     def parts(self, part: str, kind: str) -> list[str]:
         """List the members that a part relates to as `kind`."""

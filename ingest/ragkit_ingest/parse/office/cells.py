@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
+from ragkit_ingest.parse.links import Link, Targets
 from ragkit_ingest.parse.office.archive import Archive, attribute, child, children, local, number
 from ragkit_ingest.parse.office.numberformats import NUMBER, cell_formats
 from ragkit_ingest.parse.office.xlsxhidden import Columns, is_filtered, is_hidden
@@ -23,6 +24,8 @@ Grid = dict[int, dict[int, str]]  # row: column: text, both from 1, without the 
 _AREA = re.compile(r"([A-Z]{1,3})(\d{1,7}):([A-Z]{1,3})(\d{1,7})$")
 _MAX_SPREAD = 200_000  # arbitrary: cells that merged ones of a sheet may fill
 _REFERENCE = re.compile(r"([A-Z]{1,3})(\d{1,7})$")
+_HYPERLINK = re.compile(r'\s*HYPERLINK\(\s*"([^"]{1,2000})"', re.IGNORECASE)
+_MAX_LINKS = 10_000  # of a sheet; arbitrary
 _EPOCHS = {False: dt.datetime(1899, 12, 30), True: dt.datetime(1904, 1, 1)}
 _MAX_DAYS = 2_958_466  # 9999-12-31
 
@@ -45,6 +48,7 @@ class Cells:
             _rich_text(item) for item in archive.rows(related.get("sharedStrings", ""), "si")
         ]
         self._formats = cell_formats(archive.xml(related.get("styles", "")))
+        self._targets = Targets()
         flag = attribute(child(archive.xml(main), "workbookPr"), "date1904")
         self._epoch = _EPOCHS[flag in {"1", "true"}]
 
@@ -67,9 +71,22 @@ class Cells:
         if is_filtered(top):
             grid.update(hidden)
             hidden = {}
+        self._link(part, top, grid)
         _merge(top, grid)
         notes = Counter({"hidden rows": len(hidden), "hidden columns": len(columns.seen)})
         return Sheet(_closed_up(grid, sorted(hidden), sorted(columns.seen)), notes)
+
+    def _link(self, part: str, top: Element | None, grid: Grid) -> None:
+        """Write where cells lead after their text."""
+        links = self._archive.links(part)
+        for element in children(top, "hyperlinks")[:_MAX_LINKS] if links else ():
+            place = _REFERENCE.match((element.get("ref") or "").partition(":")[0])
+            target = links.get(attribute(element, "id") or "", "")
+            if place is None or not target:
+                continue
+            line, column = grid.get(int(place.group(2)), {}), _column(place.group(1))
+            if column in line:
+                line[column] = self._targets.written(line[column], [Link(line[column], target)])
 
     def _line(self, row: Element) -> dict[int, str]:
         """Read a row's cells that are not empty."""
@@ -80,8 +97,14 @@ class Cells:
             column = _column(reference.group(1)) if reference else column + 1
             text = self._value(cell)
             if text:
-                line[column] = text
+                line[column] = self._with_target(text, cell)
         return line
+
+    def _with_target(self, text: str, cell: Element) -> str:
+        """Add where the function HYPERLINK of a cell leads."""
+        formula = child(cell, "f") if len(cell) > 1 else None
+        match = _HYPERLINK.match(formula.text or "") if formula is not None else None
+        return self._targets.written(text, [Link(text, match[1])]) if match else text
 
     def _value(self, cell: Element) -> str:
         kind = cell.get("t") or "n"

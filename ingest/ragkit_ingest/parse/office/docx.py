@@ -17,6 +17,7 @@ from ragkit_ingest.parse.dates import iso_date
 from ragkit_ingest.parse.office.archive import Archive, attribute, child, local, number
 from ragkit_ingest.parse.office.charts import chart_rows, chart_title
 from ragkit_ingest.parse.office.coreproperties import properties
+from ragkit_ingest.parse.office.docxlinks import Hyperlinks
 from ragkit_ingest.parse.office.docxparts import chosen, count_comments, is_hidden, named_parts
 from ragkit_ingest.parse.office.docxrevisions import Revisions, count, is_left_out, left_out
 from ragkit_ingest.parse.office.docxstyles import Style, styles
@@ -52,12 +53,15 @@ def parse(data: bytes, options: ParseOptions) -> ParsedText:
         comments if options.comments == "keep" else None,
         lambda relation: archive.xml(parts.get(relation, ("", ""))[1]),
     )
+    reader.hyperlinks = Hyperlinks(archive.links(main))
     content = Content()
     root = archive.xml(main)
     reader.blocks(child(root, "body"), content)
     changes = count(root)
     for kind in _NOTES:
-        notes = archive.xml(related.get(f"{kind}s", ""))
+        part = related.get(f"{kind}s", "")
+        notes = archive.xml(part)
+        reader.hyperlinks = Hyperlinks(archive.links(part))
         changes += count(notes)
         reader.notes(notes, kind, content)
     builder = Builder()
@@ -83,6 +87,7 @@ class _Reader:
         comments: Element | None,
         part: Callable[[str], Element | None],
     ) -> None:
+        self.hyperlinks = Hyperlinks({})  # of the part that is read
         self.hidden = 0  # runs of text that the document hides
         self.title = ""  # the first paragraph in the style of a title
         self._styles = styles
@@ -118,6 +123,7 @@ class _Reader:
             text = note.flat()
             if text:
                 content.paragraph(f"[{_mark(kind)}{place}]: {text}")
+                content.link([link for piece in note.pieces for link in piece.links])
 
     def _paragraph(self, paragraph: Element, content: Content) -> None:
         boxes, self._boxes = self._boxes, []
@@ -125,8 +131,10 @@ class _Reader:
         properties = child(paragraph, "pPr")
         style = self._styles.get(attribute(child(properties, "pStyle"), "val") or "", _PLAIN)
         text = "".join(self._inline(paragraph)).strip()
+        links = self.hyperlinks.take()
         if text:
             self._place(text, properties, style, content)
+            content.link(links)
         paragraph_remarks, self._remarks = self._remarks, remarks
         for remark in paragraph_remarks:
             content.paragraph(remark.line())
@@ -165,10 +173,11 @@ class _Reader:
         """Give a paragraph's text in pieces."""
         for item in parent:
             name = local(item)
+            self.hyperlinks.note(name, item)
             if name in self._skipped:
                 continue
             if name in {"t", "delText"}:
-                yield item.text or ""
+                yield self.hyperlinks.heard(item.text or "")
             elif name == "r":
                 if not is_hidden(item):
                     yield from self._inline(item)
@@ -189,6 +198,7 @@ class _Reader:
                 yield self._reference(_REFERENCES[name], attribute(item, "id") or "")
             else:
                 yield from self._inline(chosen(item))
+                self.hyperlinks.leave(name)
 
     def _remark(self, comment_id: str) -> None:
         """Note a comment, if comments are kept; each stands once."""
