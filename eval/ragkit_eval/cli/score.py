@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -59,6 +60,13 @@ def score(
     all_judged: Annotated[
         bool, typer.Option("--all-judged", help="Count judged queries that the run lacks as 0.")
     ] = False,
+    count_empty: Annotated[
+        bool,
+        typer.Option(
+            "--count-empty",
+            help="Count queries without a relevant document as 0, as trec_eval's 'all' does.",
+        ),
+    ] = False,
     id_field: Annotated[str, typer.Option(metavar="FIELD", help="Field with the ids.")] = "id",
     prediction_field: Annotated[
         str, typer.Option(metavar="FIELD", help="Field with the predictions.")
@@ -95,16 +103,17 @@ def score(
 ) -> None:
     """Score predictions against references, or a retrieval run against judgements.
 
-    Options of a metric follow its name after colons: rouge-1:stem, token_f1:cmrc. BLEU and chrF
-    are computed over the entire set; every other score is the mean of the items.
+    Options of a metric follow its name after colons: rouge-1:stem, token_f1:cmrc. BLEU,
+    chrF and TER are computed over the entire set; every other score is the mean of the items.
     """
     from ragkit.cli import render
     from ragkit_eval.run.files import write_whole
     from ragkit_eval.score.score import run_lines
 
-    _check_options(out, (predictions, references, qrels), all_judged=all_judged)
+    trec = {"--all-judged": all_judged, "--count-empty": count_empty}
+    _check_options(out, (predictions, references, qrels), trec)
     scored = (
-        _score_retrieval(predictions, qrels, metric, all_judged=all_judged)
+        _score_retrieval(predictions, qrels, metric, all_judged=all_judged, count_empty=count_empty)
         if qrels is not None
         else _score_texts(
             predictions, references, metric, (id_field, prediction_field, reference_field)
@@ -121,7 +130,7 @@ def score(
 
 
 def _check_options(
-    out: Path | None, inputs: tuple[Path, Path | None, Path | None], *, all_judged: bool
+    out: Path | None, inputs: tuple[Path, Path | None, Path | None], trec: Mapping[str, bool]
 ) -> None:
     """Raise BadParameter for options that contradict each other."""
     from ragkit_eval.run.files import check_folder
@@ -133,8 +142,9 @@ def _check_options(
             raise typer.BadParameter(f"--out {out} is one of the inputs: name another file")
     if qrels is not None and references is not None:
         raise typer.BadParameter("--qrels and --references do not go together: give one")
-    if qrels is None and all_judged:
-        raise typer.BadParameter("--all-judged goes with --qrels")
+    for option, given in trec.items():
+        if qrels is None and given:
+            raise typer.BadParameter(f"{option} goes with --qrels")
 
 
 def _score_texts(
@@ -152,13 +162,19 @@ def _score_texts(
 
 
 def _score_retrieval(
-    run: Path, qrels: Path, metric: list[str] | None, *, all_judged: bool
+    run: Path, qrels: Path, metric: list[str] | None, *, all_judged: bool, count_empty: bool
 ) -> ScoredSet:
     from ragkit_eval.retrieval import read_qrels, read_trec_run
     from ragkit_eval.score.score import score_retrieval
 
     names = list(dict.fromkeys(metric or DEFAULT_MEASURES))
-    return score_retrieval(read_qrels(qrels), read_trec_run(run), names, all_judged=all_judged)
+    return score_retrieval(
+        read_qrels(qrels),
+        read_trec_run(run),
+        names,
+        all_judged=all_judged,
+        count_empty=count_empty,
+    )
 
 
 def _make_json(scored: ScoredSet) -> dict[str, Any]:

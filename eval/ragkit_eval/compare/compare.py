@@ -47,8 +47,8 @@ class Difference:
     """The difference of a candidate from the baseline in one metric of one task.
 
     Covers the items that both runs have. `group` is a subject, "" for the whole task. `a` and `b`
-    are the baseline's and the candidate's means, or of BLEU, chrF and TER their scores of the whole
-    set; `difference` is b - a. `better` and `worse` count
+    are the baseline's and the candidate's means, or of BLEU, chrF, TER and gm_map their scores of
+    the whole set; `difference` is b - a. `better` and `worse` count
     items; `undefined` counts those without a value. `p_holm` is corrected over all rows of its kind
     and decides `verdict`. `detectable` is the smallest difference that this data shows with a
     power of 80%.
@@ -241,11 +241,11 @@ def compare_sets(
         first.rows,
         second.rows,
         paired.clusters,
-        first.of_set.score,
+        first.score,
         seed=seed,
         samples=samples,
         level=level,
-        bounds=first.of_set.bounds,
+        bounds=first.bounds,
     )
 
 

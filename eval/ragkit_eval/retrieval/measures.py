@@ -8,13 +8,17 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from math import fsum
+from typing import Final
 
 from ragkit.errors import UsageError
 from ragkit_eval.retrieval.average_precision import average_precision_of
 from ragkit_eval.retrieval.bpref import bpref_of
+from ragkit_eval.retrieval.expected_reciprocal_rank import expected_reciprocal_rank_of
+from ragkit_eval.retrieval.geometric_mean import geometric_rows, geometric_score
 from ragkit_eval.retrieval.ndcg import ndcg_of
 from ragkit_eval.retrieval.precision import precision_of
 from ragkit_eval.retrieval.r_precision import r_precision_of
+from ragkit_eval.retrieval.rank_biased_precision import rank_biased_precision_of
 from ragkit_eval.retrieval.ranking import Floats, Judgements, Ranked, Run, depth, ranked
 from ragkit_eval.retrieval.recall import recall_of
 from ragkit_eval.retrieval.reciprocal_rank import reciprocal_rank_of
@@ -24,6 +28,7 @@ _Metric = Callable[[Ranked, int | None], Floats]
 _Pair = tuple[Judgements, Run]
 _Plan = list[tuple[str, _Metric, int | None]]
 
+GEOMETRIC: Final = "gm_map"  # whose value of a set is the geometric mean of its queries'
 _WITH_DEPTH: dict[str, _Metric] = {
     "ndcg": ndcg_of,
     "map": average_precision_of,
@@ -31,10 +36,13 @@ _WITH_DEPTH: dict[str, _Metric] = {
     "recall": recall_of,
     "precision": precision_of,
     "success": success_of,
+    "err": expected_reciprocal_rank_of,
+    "rbp": rank_biased_precision_of,
 }
 _WITHOUT_DEPTH: dict[str, _Metric] = {
     "r_precision": lambda queries, _: r_precision_of(queries),
     "bpref": lambda queries, _: bpref_of(queries),
+    GEOMETRIC: lambda queries, _: average_precision_of(queries, None),
 }
 MEASURES = (*_WITH_DEPTH, *_WITHOUT_DEPTH)
 _BATCH_DOCUMENTS = (
@@ -45,6 +53,7 @@ _NAME = re.compile(r"(.+?)(?:@([0-9]{1,9}))?")
 _ALIASES = {"p": "precision", "recip_rank": "mrr", "rprec": "r_precision", "ap": "map"}
 _ALIASES |= dict.fromkeys(("hit", "hits", "hit_rate", "hitrate"), "success")
 _ALIASES |= {"set_recall": "recall", "set_p": "precision", "reciprocal_rank": "mrr"}
+_ALIASES |= {"gmap": "gm_map", "expected_reciprocal_rank": "err"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +75,7 @@ def measures(
     >>> measures(["mrr", "recall@1"], {"a": 1}, {"b": 0.9, "a": 0.8})
     {'mrr': 0.5, 'recall@1': 0.0}
     """
-    columns = _columns(_plan(names), [(judgements, run)], level)
+    columns = _columns(_plan(names), [(judgements, run)], level, None)
     return {name: values[0] for name, values in columns.items()}
 
 
@@ -76,25 +85,29 @@ def evaluate_run(
     names: Sequence[str],
     *,
     all_judged: bool = False,
+    count_empty: bool = False,
     level: int = 1,
 ) -> RunScores:
     """Score every query of a run, and their mean.
 
     The scored queries are both judged and in the run; with `all_judged`, all judged queries, with
     0 for a query that the run lacks (trec_eval's -c). The other queries are left out, as are
-    queries without a relevant document, which trec_eval counts as 0. Raises UsageError for an
-    unknown name, suggesting close ones, and if no query can be scored.
+    queries without a relevant document; with `count_empty` these count as 0, as in trec_eval's row
+    "all". The mean of "gm_map" is geometric. Raises UsageError for an unknown name, suggesting
+    close ones, and if no query can be scored.
     """
     plan = _plan(names)
     relevant = level.__le__  # called for every judgement
+    judged = {query: qrels[query] for query in (qrels if all_judged else run) if qrels.get(query)}
     pairs = {
         query: (judgements, run.get(query, {}))
-        for query in (qrels if all_judged else run)
-        if (judgements := qrels.get(query)) and any(map(relevant, judgements.values()))
+        for query, judgements in judged.items()
+        if any(map(relevant, judgements.values()))
     }
+    highest = max((grade for pool in qrels.values() for grade in pool.values()), default=1)
     columns: dict[str, list[float]] = {name: [] for name in names}
     for batch in _batches(pairs.values()):
-        for name, values in _columns(plan, batch, level).items():
+        for name, values in _columns(plan, batch, level, highest).items():
             columns[name] += values
     if not pairs:
         raise UsageError(
@@ -105,9 +118,18 @@ def evaluate_run(
     per_query = {
         query: dict(zip(columns, row, strict=True)) for query, row in zip(pairs, rows, strict=True)
     }
-    mean = {name: fsum(values) / len(values) for name, values in columns.items()}
-    left_out = tuple(query for query in {**run, **qrels} if query not in pairs)
+    if count_empty:
+        empty = dict.fromkeys(names, 0.0)
+        per_query = {query: per_query.get(query, empty) for query in judged}
+    mean = {name: _mean(name, [values[name] for values in per_query.values()]) for name in names}
+    left_out = tuple(query for query in {**run, **qrels} if query not in per_query)
     return RunScores(per_query, mean, left_out)
+
+
+def _mean(name: str, values: Sequence[float]) -> float:
+    if name == GEOMETRIC:
+        return float(geometric_score(geometric_rows(values).sum(0)[None])[0])
+    return fsum(values) / len(values)
 
 
 def _batches(pairs: Iterable[_Pair]) -> Iterator[list[_Pair]]:
@@ -123,8 +145,10 @@ def _batches(pairs: Iterable[_Pair]) -> Iterator[list[_Pair]]:
         yield batch
 
 
-def _columns(plan: _Plan, pairs: Sequence[_Pair], level: int) -> dict[str, list[float]]:
-    queries = ranked(pairs, level=level)
+def _columns(
+    plan: _Plan, pairs: Sequence[_Pair], level: int, highest: int | None
+) -> dict[str, list[float]]:
+    queries = ranked(pairs, level=level, highest=highest)
     return {name: metric(queries, k).tolist() for name, metric, k in plan}
 
 

@@ -43,7 +43,8 @@ class Ranked:
 
     `grades` has an entry per retrieved document, query after query, negative if it is not judged;
     `judged` has an entry per judgement. `retrieved` and `judgements` count each query's entries.
-    A document is relevant from grade `level` on, and every query has a relevant document.
+    A document is relevant from grade `level` on, and every query has a relevant document. `highest`
+    is the highest grade of the scale.
     """
 
     grades: Floats
@@ -51,6 +52,7 @@ class Ranked:
     judged: Floats
     judgements: Ints
     level: int
+    highest: int
 
     @cached_property
     def hits(self) -> Ints:
@@ -88,8 +90,10 @@ class Ranked:
         return np.bincount(query, values, minlength=len(self.retrieved)).astype(float, copy=False)
 
 
-def ranked(queries: Sequence[tuple[Judgements, Run]], *, level: int = 1) -> Ranked:
-    """Rank up to 65,536 queries at once.
+def ranked(
+    queries: Sequence[tuple[Judgements, Run]], *, level: int = 1, highest: int | None = None
+) -> Ranked:
+    """Rank up to 65,536 queries at once; the highest grade is that of the judgements unless given.
 
     Raises UsageError for a score that is not a number, and for a query without a relevant document,
     which has no score: the caller has to leave it out explicitly.
@@ -109,7 +113,9 @@ def ranked(queries: Sequence[tuple[Judgements, Run]], *, level: int = 1) -> Rank
     pools = [judged for judged, _ in queries]
     judged = np.fromiter(chain.from_iterable(pool.values() for pool in pools), float)
     counts = np.fromiter(map(len, pools), np.int64, len(pools))
-    rankings = Ranked(grades[order], retrieved, judged, counts, level)
+    if highest is None:
+        highest = int(judged.max(initial=1))
+    rankings = Ranked(grades[order], retrieved, judged, counts, level, highest)
     for number in np.flatnonzero(rankings.relevant == 0):
         raise UsageError(
             f"none of {counts[number]} judgements is {level} or more, so the query cannot be "

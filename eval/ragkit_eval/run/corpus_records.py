@@ -1,16 +1,18 @@
-"""Counts of a run's items for the metrics that score a whole set: BLEU, chrF and TER.
+"""Counts of a run's items for the metrics that score a whole set: BLEU, chrF, TER and gm_map.
 
 A run has each item's own score of them. That of the set comes from the predictions and targets.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from ragkit.errors import RagkitError
-from ragkit_eval.metrics.corpus_statistics import CorpusScore
+from ragkit_eval.metrics.metric import TextMetric
+from ragkit_eval.retrieval.geometric_mean import geometric_rows, geometric_score
+from ragkit_eval.retrieval.measures import GEOMETRIC
 from ragkit_eval.run.record import Record
 from ragkit_eval.stats.bootstrap import SAMPLES, Interval
 from ragkit_eval.stats.corpus import corpus_interval
@@ -19,8 +21,9 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-_NAMES: Final = ("bleu", "chrf", "chrf++", "1-ter")  # as signatures begin
+_NAMES: Final = ("bleu", "chrf", "chrf++", "1-ter", GEOMETRIC)  # as signatures begin
 _CHECKED: Final = 20  # items whose own score is computed again
+_ROUNDING: Final = 1e-6
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +32,8 @@ class Counts:
 
     rows: NDArray[np.float64]
     clusters: tuple[str, ...]
-    of_set: CorpusScore
+    score: Callable[[NDArray[np.float64]], NDArray[np.float64]]
+    bounds: tuple[float, float] = (0.0, 1.0)
 
 
 def is_corpus_metric(signature: str) -> bool:
@@ -44,35 +48,55 @@ def count_records(name: str, signature: str, records: Sequence[Record]) -> Count
     where the items' own scores cannot be had from their texts: the run was scored by another
     version, or on other texts than it holds.
     """
-    import numpy as np
-
     if not is_corpus_metric(signature):
         return None
+    if signature.partition("|")[0] == GEOMETRIC:
+        return _count_geometric(name, records)
+    counted = [record for record in records if record.value(name) is not None]
+    metric = _metric_of(name, signature)
+    of_set = metric.of_corpus if metric else None
+    if metric is None or of_set is None or not all(record.targets for record in counted):
+        return None
+    texts = _texts_of(metric, name, counted)
+    if not texts:
+        return None
+    rows = of_set.count(texts, [record.targets for record in counted])
+    return Counts(rows, tuple(record.cluster for record in counted), of_set.score, of_set.bounds)
+
+
+def _metric_of(name: str, signature: str) -> TextMetric | None:
+    """Return the metric of a name; None for that of another version or another program."""
     from ragkit_eval.metrics.registry import text_metric
 
     try:
         metric = text_metric(name)
-    except RagkitError:  # the metric of another program, or a tokenizer that is not here
+    except RagkitError:  # such as a tokenizer whose model is not here
         return None
-    counted = [record for record in records if record.value(name) is not None]
-    if metric.of_corpus is None or metric.signature != signature or not counted:
-        return None
-    if not all(record.targets for record in counted):
-        return None
+    return metric if metric.signature == signature else None
+
+
+def _texts_of(metric: TextMetric, name: str, records: Sequence[Record]) -> list[str] | None:
+    """Return the texts that were scored; None if they are not those of the records."""
     texts: list[str] = []
-    for place, record in enumerate(counted):
-        text = record.prediction if record.status != "error" else ""
-        value = record.value(name)
-        if record.status != "error" and (place < _CHECKED or value == 0):
-            computed = metric.item(text, record.targets)
-            if abs(computed - (value or 0.0)) > 1e-6:
+    for place, record in enumerate(records):
+        value, text = record.scores.get(name, 0.0), record.prediction
+        if record.status == "error":
+            text = ""
+        elif place < _CHECKED or value == 0:
+            if abs(metric.item(text, record.targets) - value) > _ROUNDING:
                 if value != 0:
                     return None
-                text = ""
+                text = ""  # a refusal
         texts.append(text)
-    rows = metric.of_corpus.count(texts, [record.targets for record in counted])
-    clusters = tuple(record.cluster for record in counted)
-    return Counts(np.asarray(rows), clusters, metric.of_corpus)
+    return texts
+
+
+def _count_geometric(name: str, records: Sequence[Record]) -> Counts | None:
+    values = [(value, r.cluster) for r in records if (value := r.value(name)) is not None]
+    if not values:
+        return None
+    rows = geometric_rows([value for value, _ in values])
+    return Counts(rows, tuple(cluster for _, cluster in values), geometric_score)
 
 
 def interval_of_set(
@@ -85,7 +109,7 @@ def interval_of_set(
     return corpus_interval(
         counts.rows,
         counts.clusters,
-        counts.of_set.score,
+        counts.score,
         samples=samples,
-        bounds=counts.of_set.bounds,
+        bounds=counts.bounds,
     )

@@ -93,21 +93,24 @@ def score_retrieval(
     measures: Sequence[str],
     *,
     all_judged: bool = False,
+    count_empty: bool = False,
 ) -> ScoredSet:
     """Score a retrieval run by measures such as "ndcg@10"; queries without judgements are left out.
 
-    `all_judged` counts a judged query that the run lacks as 0. Raises UsageError.
+    `all_judged` counts a judged query that the run lacks as 0, `count_empty` one without a relevant
+    document. Raises UsageError.
     """
     from ragkit_eval.retrieval import evaluate_run, ranking
 
-    evaluation = evaluate_run(qrels, run, measures, all_judged=all_judged)
+    evaluation = evaluate_run(qrels, run, measures, all_judged=all_judged, count_empty=count_empty)
     queries = list(evaluation.per_query)
+    options = f"all_judged:{'yes' if all_judged else 'no'}" + "|empty:0" * count_empty
     return ScoredSet(
         scores={
-            name: _mean_score(
+            name: _score_measure(
+                name,
                 [evaluation.per_query[query][name] for query in queries],
-                [""] * len(queries),
-                f"{name}|as:trec_eval|all_judged:{'yes' if all_judged else 'no'}|v:1",
+                f"{name}|as:trec_eval|{options}|v:1",
             )
             for name in measures
         },
@@ -199,6 +202,17 @@ def _detail(name: str, value: float, counts: Floats) -> dict[str, Any]:
         precisions, penalty = parts(counts.sum(0))
         return {"precisions": list(precisions), "brevity_penalty": penalty}
     return {"ter": 1 - value} if name == "1-ter" else {}
+
+
+def _score_measure(name: str, values: Sequence[float], signature: str) -> Score:
+    from ragkit_eval.retrieval.geometric_mean import geometric_rows, geometric_score
+    from ragkit_eval.retrieval.measures import GEOMETRIC
+
+    clusters = [""] * len(values)
+    if name != GEOMETRIC:
+        return _mean_score(values, clusters, signature)
+    interval = corpus_interval(geometric_rows(values), clusters, geometric_score)
+    return Score(interval.mean, signature, interval.low, interval.high)
 
 
 def _mean_score(values: Sequence[float], clusters: Sequence[str], signature: str) -> Score:

@@ -9,7 +9,7 @@ from ragkit_eval.selftest.check import Check, agreement
 _DEPTHS = (5, 10, 15, 20, 30, 100, 200, 500, 1000)
 # trec_eval's names, and ragkit's.
 _NAMES = {"map": "map", "Rprec": "r_precision", "bpref": "bpref", "recip_rank": "mrr"}
-_NAMES |= {"ndcg": "ndcg"}
+_NAMES |= {"ndcg": "ndcg", "rbp": "rbp", "gm_map": "gm_map"}
 _NAMES |= {f"P_{k}": f"precision@{k}" for k in _DEPTHS}
 _NAMES |= {f"recall_{k}": f"recall@{k}" for k in _DEPTHS}
 _NAMES |= {f"ndcg_cut_{k}": f"ndcg@{k}" for k in _DEPTHS}

@@ -12,6 +12,8 @@ from ragkit.errors import UsageError
 from ragkit_eval.retrieval import (
     average_precision,
     bpref,
+    evaluate_run,
+    expected_reciprocal_rank,
     ndcg,
     precision,
     r_precision,
@@ -50,6 +52,19 @@ def test_small_cases_by_hand() -> None:
     assert average_precision(judged, run) == pytest.approx((1 / 2 + 2 / 5) / 3)
     # before a stands nothing that was judged, before b the only document judged not relevant
     assert bpref(judged, run) == pytest.approx((1 + 0) / 3)
+
+
+def test_the_expected_reciprocal_rank_by_hand() -> None:
+    """Chapelle et al. 2009: a grade g of 0 to 2 satisfies with (2^g - 1) / 4."""
+    judgements, run = {"a": 2, "b": 1, "c": 0, "d": -1}, {"c": 4.0, "a": 3.0, "d": 2.0, "b": 1.0}
+    # rank 2 with 3/4; rank 4 with 1/4 of the 1/4 who go on
+    expected = 1 / 2 * 3 / 4 + 1 / 4 * 1 / 4 * 1 / 4
+    assert expected_reciprocal_rank(judgements, run) == pytest.approx(expected)
+    assert expected_reciprocal_rank(judgements, run, k=3) == pytest.approx(3 / 8)
+    assert expected_reciprocal_rank({"a": 1}, {"a": 1.0}, highest=4) == 1 / 16
+    # of a run the highest grade is that of all its judgements
+    both = evaluate_run({"q": {"a": 1}, "r": {"b": 2}}, {"q": {"a": 1}, "r": {"b": 1}}, ["err@10"])
+    assert both.per_query == {"q": {"err@10": 1 / 4}, "r": {"err@10": 3 / 4}}
 
 
 def test_a_level_decides_what_is_relevant() -> None:

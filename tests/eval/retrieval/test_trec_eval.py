@@ -9,7 +9,13 @@ ORACLE = DATA / "oracles" / "trec_eval"
 pytestmark = pytest.mark.skipif(not ORACLE.is_dir(), reason=f"no trec_eval oracle at {ORACLE}")
 
 WHOLE = {"ndcg": "ndcg", "map": "map", "recip_rank": "mrr", "Rprec": "r_precision"}
-WHOLE |= {"bpref": "bpref", "set_recall": "recall", "set_P": "precision"}
+WHOLE |= {
+    "bpref": "bpref",
+    "rbp": "rbp",
+    "gm_map": "gm_map",
+    "set_recall": "recall",
+    "set_P": "precision",
+}
 CUT = {"ndcg_cut": "ndcg", "map_cut": "map", "recall": "recall", "P": "precision"}
 CUT |= {"success": "success"}
 
@@ -38,9 +44,9 @@ def agreeing(file: str, run: str, qrels: str) -> int:
 @pytest.mark.parametrize(
     ("file", "values"),
     [
-        ("out.test", 13),  # trec_eval qrels.test results.test
-        ("out.test.a", 46),  # ... -m all_trec
-        ("out.test.aq", 184),  # ... -m all_trec -q: three queries and their mean
+        ("out.test", 14),  # trec_eval qrels.test results.test
+        ("out.test.a", 48),  # ... -m all_trec
+        ("out.test.aq", 189),  # ... -m all_trec -q: three queries and their mean
     ],
 )
 def test_measures_equal_trec_eval(file: str, values: int) -> None:
@@ -89,3 +95,20 @@ def test_all_judged_queries_count_as_in_trec_eval() -> None:
     assert every.per_query == {**without_302, "302": {"map": 0.0, "bpref": 0.0}}
     assert every.mean["map"] == pytest.approx(sum(s["map"] for s in without_302.values()) / 3)
     assert every.left_out == ()
+
+
+def test_queries_without_a_relevant_document_count_as_in_trec_evals_row_of_all() -> None:
+    qrels, run = read_qrels(ORACLE / "qrels.test"), read_trec_run(ORACLE / "results.test")
+    qrels["302"] = dict.fromkeys(qrels["302"], 0)
+    names = ["map", "ndcg@10", "bpref", "err@20", "rbp", "gm_map"]
+    left_out = evaluate_run(qrels, run, names)
+    counted = evaluate_run(qrels, run, names, count_empty=True)
+    assert left_out.left_out == ("302",)
+    assert counted.left_out == ()
+    assert counted.per_query["302"] == dict.fromkeys(names, 0.0)
+    for name in names[:-1]:
+        assert counted.mean[name] == pytest.approx(left_out.mean[name] * 2 / 3)
+    # its value of a query without any is 0.00001
+    assert counted.mean["gm_map"] == pytest.approx(
+        (left_out.mean["gm_map"] ** 2 * 0.00001) ** (1 / 3)
+    )
