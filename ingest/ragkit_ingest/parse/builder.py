@@ -63,9 +63,9 @@ class Builder:
         lead = f"{indent}{marker} " if marker else f"{indent}  "
         self._add(lead + f"\n{indent}  ".join(lines), "list")
 
-    def table(self, rows: Sequence[Sequence[str]]) -> None:
-        """Add a table as Markdown, the first row being its header."""
-        self._add(clean(markdown_table(rows)), "table")
+    def table(self, rows: Sequence[Sequence[str]], *, has_head: bool = True) -> None:
+        """Add a table as Markdown, the first row being its header if it has a head."""
+        self._add(clean(markdown_table(rows, has_head=has_head)), "table")
 
     def code(self, text: str) -> None:
         """Add a fenced code block."""

@@ -45,6 +45,7 @@ class Piece:
     rows: list[list[str]] = field(default_factory=list)
     place: Place = _NOWHERE
     links: Sequence[Link] = ()
+    has_head: bool = True  # whether a table's first row names its columns
 
     @property
     def size(self) -> int:
@@ -78,14 +79,16 @@ class Content:
     def code(self, text: str) -> None:
         self.pieces.append(Piece("code", text, place=self.place))
 
-    def cells(self, rows: list[list[str]]) -> None:
+    def cells(self, rows: list[list[str]], *, has_head: bool = True) -> None:
         """Add a table of which the text of each cell is known, the head first."""
-        self.pieces.append(Piece("table", rows=rows, place=self.place))
+        self.pieces.append(Piece("table", rows=rows, place=self.place, has_head=has_head))
 
-    def table(self, table: Table) -> None:
-        """Add a table, its cells as text."""
+    def table(
+        self, table: Table, texts: list[list[str]] | None = None, *, has_head: bool = True
+    ) -> None:
+        """Add a table, its cells as text, which may be known already."""
         self.pieces.extend(table.caption.pieces)
-        self.cells(table.texts())
+        self.cells(table.texts() if texts is None else texts, has_head=has_head)
 
     def extend(self, table: Table) -> None:
         """Add what stands in a table's cells, one after the other."""
@@ -118,17 +121,18 @@ class Content:
             elif piece.kind == "code":
                 builder.code(piece.text)
             elif piece.kind == "table":
-                builder.table(piece.rows)
+                builder.table(piece.rows, has_head=piece.has_head)
             else:
                 builder.paragraph(targets.written(piece.text, piece.links))
 
 
 @dataclass(slots=True)
-class _Cell:
+class Cell:
     columns: int
     rows: int
     is_header: bool
     content: Content
+    is_bold: bool = False
 
 
 class Table:
@@ -136,7 +140,7 @@ class Table:
 
     def __init__(self, *, presentation: bool) -> None:
         self.presentation = presentation
-        self.rows: list[list[_Cell]] = []
+        self.rows: list[list[Cell]] = []
         self.caption = Content()
         self.is_open = False  # whether a cell is
 
@@ -145,9 +149,15 @@ class Table:
         if not self.rows:
             self.rows.append([])
         content = Content()
-        self.rows[-1].append(_Cell(max(columns, 1), max(rows, 1), is_header, content))
+        self.rows[-1].append(Cell(max(columns, 1), max(rows, 1), is_header, content))
         self.is_open = True
         return content
+
+    def mark_bold(self, *, is_first: bool) -> None:
+        """Note that bold type begins; at the beginning of an open cell, the cell is bold."""
+        cell = self.rows[-1][-1] if self.is_open and self.rows and self.rows[-1] else None
+        if cell is not None and is_first and not cell.content.pieces:
+            cell.is_bold = True
 
     def open_caption(self) -> Content:
         """Open the caption, which stands before the table, and return its content."""
@@ -168,7 +178,8 @@ class Table:
     def texts(self) -> list[list[str]]:
         """Give the cells as text; one that spans columns or rows stands in each of them.
 
-        So each row can be read by itself; a cell as wide as the table stands there once.
+        So each row can be read by itself; a cell as wide as the table stands there once, one that
+        is alone in its row and reaches down stands in the rows below too.
         """
         grid: list[list[str]] = []
         targets = Targets()
@@ -180,7 +191,8 @@ class Table:
                 _covered(line, below)
                 text = cell.content.flat(targets)
                 spare -= (len(text) + 1) * (cell.columns * cell.rows - 1)
-                repeated = text if spare > 0 and (len(row) > 1 or line) else ""
+                is_wide = len(row) == 1 and not line and (cell.columns > 1 or cell.rows == 1)
+                repeated = text if spare > 0 and not is_wide else ""
                 columns = max(min(cell.columns, _MAX_COLUMNS - len(line)), 1)
                 if cell.rows > 1:
                     covered = range(len(line), len(line) + columns)

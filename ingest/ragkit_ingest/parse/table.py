@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 
-def markdown_table(rows: Sequence[Sequence[str]]) -> str:
+def markdown_table(rows: Sequence[Sequence[str]], *, has_head: bool = True) -> str:
     r"""Write a table whose first row is the header; empty rows and columns at the end go.
+
+    Without a head, the header is empty.
 
     A cell is one line; a pipe in it is escaped. Returns "" when no cell has text.
 
@@ -18,6 +20,8 @@ def markdown_table(rows: Sequence[Sequence[str]]) -> str:
     lines = [_line(row, width) for row in cells if any(row)]
     if not lines:
         return ""
+    if not has_head:
+        lines.insert(0, _line([], width))
     lines.insert(1, _line(["-"] * width, width))
     return "\n".join(lines)
 

@@ -16,7 +16,7 @@ from ragkit.text.analyse import CJK
 from ragkit.text.normalise import clean
 from ragkit.types import ParsedText
 from ragkit_ingest.parse.builder import Builder
-from ragkit_ingest.parse.content import Content, Table, is_layout
+from ragkit_ingest.parse.content import Content, Table
 from ragkit_ingest.parse.html.anchors import Anchors, site_hosts
 from ragkit_ingest.parse.html.charset import decode_page
 from ragkit_ingest.parse.html.controls import is_control, without_brackets
@@ -24,8 +24,10 @@ from ragkit_ingest.parse.html.hidden import is_hidden
 from ragkit_ingest.parse.html.main import main_content
 from ragkit_ingest.parse.html.meta import Head
 from ragkit_ingest.parse.html.regions import Regions
+from ragkit_ingest.parse.html.tables import add_table
 from ragkit_ingest.parse.html.tags import (
     APART,
+    BOLD,
     CELLS,
     DROPPED,
     HEADINGS,
@@ -109,6 +111,7 @@ class _Walker:
         self._marker: str | None = None  # of the open item, until its first line is written
         self._in_title = False
         self._anchors = Anchors(hosts)
+        self._in_head = False  # of a table
         self._has_control = False  # whether one was left out since the last block
         self.regions = Regions()
         self._hides = False  # whether what is dropped is a text that only the page's look hides
@@ -225,6 +228,10 @@ class _Walker:
             self._tables.append(Table(presentation=attributes.get("role") in PRESENTATION))
         elif not self._tables:
             return
+        elif tag in {"thead", "tbody"}:
+            self._in_head = tag == "thead"
+        elif tag in BOLD:
+            self._tables[-1].mark_bold(is_first=not "".join(self._inline).strip())
         elif tag == "tr":
             self._close_cell()
             self._tables[-1].rows.append([])
@@ -232,7 +239,9 @@ class _Walker:
             self._close_cell()
             columns = min(_number(attributes.get("colspan"), 1), _MAX_SPAN)
             rows = min(_number(attributes.get("rowspan"), 1), _MAX_SPAN)
-            self._open.append(self._tables[-1].cell(columns, rows, is_header=tag == "th"))
+            self._open.append(
+                self._tables[-1].cell(columns, rows, is_header=tag == "th" or self._in_head)
+            )
             self._base.append(len(self._lists))
         elif tag == "caption" and not self._tables[-1].is_open:
             self._open.append(self._tables[-1].open_caption())
@@ -243,17 +252,16 @@ class _Walker:
             return
         if tag in CELLS or tag in {"tr", "caption"}:
             self._close_cell()
-        elif self._too_deep:
+        elif tag == "thead":
+            self._in_head = False
+        elif self._too_deep and tag == "table":
             self._too_deep -= 1
         elif tag == "table":
             self._close_cell()
             table = self._tables.pop()
             target = self._open[-1]
             target.place = table.place(self.regions.place())
-            if is_layout(table):
-                target.extend(table)
-            else:
-                target.table(table)
+            add_table(table, target)
 
     def _close_cell(self) -> None:
         """Leave the innermost table's open cell, if one is open."""

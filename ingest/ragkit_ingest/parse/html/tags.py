@@ -15,5 +15,6 @@ CELLS = frozenset({"td", "th"})
 PREFORMATTED = frozenset({"pre", "textarea", "listing", "xmp"})
 # What begins and ends a block of its own.
 APART = BLOCKS | LISTS | CELLS | PREFORMATTED | {*HEADINGS, "li", "table", "tr", "caption"}
+BOLD = frozenset({"b", "strong"})
 PRESENTATION = frozenset({"presentation", "none"})
 VOID = frozenset("area base br col embed hr img input link meta source track wbr".split())
