@@ -30,9 +30,11 @@ SPLITTERS: Final = (
     *("langchain:CharacterTextSplitter", "langchain:RecursiveCharacterTextSplitter"),
 )
 # One suffix of each module that reads text; archives, office files, PDFs and pictures are binary.
-_BINARY: Final = ("office.", "pdf.", "image", "epub", "refused", "mail.msg")
+_BINARY: Final = ("office.", "pdf.", "image", "epub", "mail.msg")
 SUFFIXES: Final = {
-    module: suffix for suffix, module in MODULES.items() if not module.startswith(_BINARY)
+    module: suffix
+    for suffix, module in MODULES.items()
+    if module == "office.rtf" or not module.startswith(_BINARY)
 }
 # A sixteenth of it is more than the stretches that parsers take at once, of up to 1,000 characters.
 _MOST_CHARS: Final = 16_384
@@ -43,6 +45,13 @@ _BEGINNINGS: Final = {
     "records": ('{"text": "', '"}'),
     "markup.xml": ("<a>", "</a>"),
     "mail.eml": ("From: a@example.org\nSubject: ", "\n\nEnd."),
+    "markup.svg": ("<svg><text>", "</text></svg>"),
+    "markup.tex": ("\\begin{document}\\section{", "}\\end{document}"),
+    "fictionbook": ("<FictionBook><body><p>", "</p></body></FictionBook>"),
+    "events": ("BEGIN:VCALENDAR\nBEGIN:VEVENT\nSUMMARY:", "\nEND:VEVENT"),
+    "contacts": ("BEGIN:VCARD\nFN;TYPE=", ":x\nEND:VCARD"),
+    "office.rtf": ("{\\rtf1 ", "}"),
+    "mail.mhtml": ("Content-Type: text/html\nSubject: ", "\n\nEnd."),
     "subtitles": ("1\n00:00:01,000 --> 00:00:02,000\n", "\n"),
 }
 

@@ -1,4 +1,4 @@
-"""Old workbooks (.xls) made on the spot: BIFF8 records in a compound file.
+"""Compound files made on the spot, and old workbooks (.xls): BIFF8 records in one.
 
 Of the formats only what a reader needs is written: [MS-XLS] 2.4 and [MS-CFB] 2.
 """
@@ -23,30 +23,36 @@ def workbook(sheets: Mapping[str, Sequence[Sequence[Cell]]], hidden: Sequence[st
     for sheet, name, body in zip(sheets, names, bodies, strict=True):
         head += _record(0x85, struct.pack("<IBB", place, sheet in hidden, 0) + name)
         place += len(body)
-    return compound("Workbook", head + _record(0x0A, b"") + b"".join(bodies))
+    return compound({"Workbook": head + _record(0x0A, b"") + b"".join(bodies)})
 
 
-def compound(name: str, stream: bytes) -> bytes:
-    """Put one stream into a compound file."""
-    stream = stream.ljust(4096, b"\0")  # shorter ones lie elsewhere
-    stream += bytes(-len(stream) % _SECTOR)
-    count = len(stream) // _SECTOR
-    fat = [_FAT, _END, *range(3, count + 2), _END]
+def compound(streams: Mapping[str, bytes]) -> bytes:
+    """Put streams into a compound file; each next one is the right sibling of the one before."""
+    entries = 1 + len(streams)
+    folders = -(-entries * 128 // _SECTOR)  # sectors of the directory
+    fat = [_FAT, *range(2, folders + 1), _END]
+    directory = _entry("Root Entry", 5, 1, _END, 0)
+    body = b""
+    for number, (name, stream) in enumerate(streams.items(), 2):
+        size = max(len(stream), 4096)  # shorter ones lie elsewhere
+        sectors = -(-size // _SECTOR)
+        sibling = number if number < entries else _FREE
+        directory += _entry(name, 2, _FREE, len(fat), size, sibling)
+        fat += [*range(len(fat) + 1, len(fat) + sectors), _END]
+        body += stream.ljust(sectors * _SECTOR, b"\0")
     assert len(fat) <= _SECTOR // 4
     fat += [_FREE] * (_SECTOR // 4 - len(fat))
     header = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(16)
-    header += struct.pack(
-        "<HHHHH6xIIIIIIIII", 0x3E, 3, 0xFFFE, 9, 6, 0, 1, 1, 0, 4096, _END, 0, _END, 0
-    )
+    header += struct.pack("<HHHHH6x", 0x3E, 3, 0xFFFE, 9, 6)
+    header += struct.pack("<IIIIIIIII", 0, 1, 1, 0, 4096, _END, 0, _END, 0)
     header += struct.pack("<109I", 0, *[_FREE] * 108)
-    entries = _entry("Root Entry", 5, 1, _END, 0) + _entry(name, 2, _FREE, 2, len(stream))
-    directory = entries + bytes(_SECTOR - len(entries))
-    return header + struct.pack(f"<{len(fat)}I", *fat) + directory + stream
+    head = header + struct.pack(f"<{len(fat)}I", *fat)
+    return head + directory.ljust(folders * _SECTOR, b"\0") + body
 
 
-def _entry(name: str, kind: int, child: int, start: int, size: int) -> bytes:
+def _entry(name: str, kind: int, child: int, start: int, size: int, sibling: int = _FREE) -> bytes:
     raw = (name + "\0").encode("utf-16-le")
-    links = struct.pack("<III", _FREE, _FREE, child)
+    links = struct.pack("<III", _FREE, sibling, child)
     return (
         raw.ljust(64, b"\0") + struct.pack("<HBB", len(raw), kind, 1) + links + bytes(36)
         + struct.pack("<IQ", start, size)

@@ -15,7 +15,7 @@ from ragkit_ingest.parse.office import conversion
 from tests.ingest.parse.office.oldworkbooks import compound, workbook
 from tests.ingest.poison import MEGABYTE, bomb, docx, zipped
 
-OLE = compound("WordDocument", b"x")
+OLE = compound({"WordDocument": b"x"})
 PAGE = b"<html><body><table><tr><td>Item</td><td>Price</td></tr></table></body></html>"
 
 
