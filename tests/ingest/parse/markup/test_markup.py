@@ -19,8 +19,8 @@ def kinds(parsed: ParsedText) -> str:
 
 
 RST = """
-Title
-=====
+Handbook
+========
 :Author: Ann Lee
 :Date: 2026-02-03
 
@@ -79,13 +79,13 @@ Sub
 def test_rst() -> None:
     parsed = parse(RST, ".rst")
     assert parsed.text == (
-        "# Title\n\nAuthor: Ann Lee\n\nDate: 2026-02-03\n\n"
+        "# Handbook\n\nAuthor: Ann Lee\n\nDate: 2026-02-03\n\n"
         "Intro with emph, code, the thing, here and a note [1].\n\n## Part\n\n"
         "- a\n  more\n- b\n  1. x\n  2. y\n\nterm\n\ndefinition here\n\n3.5 It came.\n\n"
         "```\ndef f():\n    return 1\n```\n\n### Sub\n\n| a | b |\n| - | - |\n| 1 | 2 |\n\n"
         "foo(bar)\n\nDoes foo.\n\n[1] A note here.\n\npicture of y\n"
     )
-    assert (only_heading(parsed, ".rst"), parsed.notes) == ("Title", {})
+    assert (only_heading(parsed, ".rst"), parsed.notes) == ("Handbook", {})
     assert parsed.metadata == {"author": "Ann Lee", "created": "2026-02-03"}
     assert kinds(parsed) == (
         "heading paragraph paragraph paragraph heading list paragraph paragraph paragraph code"
