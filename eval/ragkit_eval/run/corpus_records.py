@@ -82,11 +82,12 @@ def _texts_of(metric: TextMetric, name: str, records: Sequence[Record]) -> list[
         value, text = record.scores.get(name, 0.0), record.prediction
         if record.status == "error":
             text = ""
-        elif place < _CHECKED or value == 0:
-            if abs(metric.item(text, record.targets) - value) > _ROUNDING:
-                if value != 0:
-                    return None
-                text = ""  # a refusal
+        elif (place < _CHECKED or value == 0) and (
+            abs(metric.item(text, record.targets) - value) > _ROUNDING
+        ):
+            if value != 0:
+                return None
+            text = ""  # a refusal
         texts.append(text)
     return texts
 

@@ -124,7 +124,7 @@ def math_answer(text: str) -> Extract:
     formulas with only separators between them are one answer ("$5$; $10$"), else after "answer is"
     or "答案是", to the end of the line. The fallback is the last number.
     """
-    boxed = _boxed(text)
+    boxed = boxed_part(text)
     if boxed:
         return Extract(boxed.strip(), False)
     runs = [run.group() for run in re.finditer(_FORMULAS, text) if "$" in run.group()]
@@ -178,7 +178,7 @@ def _plain_math(text: str) -> str:
     return r"\frac{1}{2}" if text == "0.5" else text
 
 
-def _boxed(text: str) -> str:
+def boxed_part(text: str) -> str:
     """Return the content of the last \\boxed, by counting braces; "" without a complete one."""
     start = text.rfind("\\boxed{")
     if start < 0:

@@ -2,6 +2,7 @@
 
 import pytest
 
+from ragkit_eval.metrics.registry import text_metric
 from ragkit_eval.metrics.rouge_stemmer import rouge_stem, stems
 from ragkit_eval.metrics.wordnet import open_wordnet
 from ragkit_eval.metrics.words import is_chinese, porter, words
@@ -26,6 +27,16 @@ def test_other_scripts() -> None:
     )
     assert words("カタカナ 한국") == ("カ", "タ", "カ", "ナ", "한", "국")
     assert words("…！ 。") == ()
+
+
+@pytest.mark.parametrize("mark", ["⁶", "¹²", "³"])
+def test_superscript_citation_marks_are_no_digits_of_a_word(mark: str) -> None:
+    text = f"It opened in 1969{mark} in Paris{mark}。"
+    assert words(text) == ("it", "opened", "in", "1969", "in", "paris")
+    for name in ("contains", "reference_recall", "rouge-1", "meteor:wordnet=none"):
+        metric = text_metric(name)
+        plain = metric.item("It opened in 1969 in Paris", ["opened in 1969"])
+        assert metric.item(text, [f"opened{mark} in 1969{mark}"]) == plain
 
 
 def test_stems_leave_short_and_foreign_words_alone() -> None:

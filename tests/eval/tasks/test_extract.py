@@ -2,7 +2,10 @@
 
 import pytest
 
+from ragkit_eval.run.item import Item, Response
 from ragkit_eval.tasks.extract import option_letter, option_letters, plain_number, said_answer
+from ragkit_eval.tasks.extract_leniently import lenient_answer, lenient_number, same_answer
+from ragkit_eval.tasks.scorers.text import SaidScorer
 
 
 @pytest.mark.parametrize(
@@ -70,3 +73,44 @@ def test_said_answer_takes_the_last() -> None:
         False,
     )
     assert said_answer("So the answer is 3.\nSo the answer is 4.") == ("4", False)
+
+
+@pytest.mark.parametrize(
+    ("text", "target", "strict", "lenient"),
+    [
+        ("**(B)**", "(B)", 0, 1),
+        (r"$\boxed{B}$", "(B)", 0, 1),
+        (r"\boxed{\text{(B)}}", "(B)", 0, 1),
+        ("（B）", "(B)", 0, 1),
+        ("B", "(B)", 0, 1),
+        ("(B) 01/03/1963", "(B)", 0, 1),
+        ("Option B.", "(B)", 0, 1),
+        ("(B)", "(B)", 1, 1),
+        ("(C)", "(B)", 0, 0),
+        ("B or C", "(B)", 0, 0),
+        ("Bad luck", "(B)", 0, 0),
+        ("a dog", "(A)", 0, 0),
+        ("Yes, because it is.", "Yes", 0, 1),
+        ("No, although yes was said", "Yes", 0, 0),
+        ("**True**", "True", 0, 1),
+        ("１８", "18", 0, 1),
+        ("apple, pear.", "apple pear", 0, 0),
+        ("", "(B)", 0, 0),
+    ],
+)
+def test_a_lenient_answer_stands_beside_the_published_rule(
+    text: str, target: str, strict: float, lenient: float
+) -> None:
+    item = Item("1", "q", (target,))
+    scores = SaidScorer(reasoned=False).score(item, Response(text=text)).scores
+    assert scores == {"exact_match": strict, "exact_match_lenient": lenient}
+    reasoned = SaidScorer(reasoned=True).score(item, Response(text=f"Hm.\nAnswer: {text}")).scores
+    assert reasoned["exact_match_lenient"] == lenient
+
+
+def test_the_lenient_rules_take_time_in_proportion_to_a_text() -> None:
+    for piece in ("\\boxed{", "answer is ", "答案是", "1,", "**", "\\text{", "- "):
+        long = piece * 20_000
+        lenient_number(long)
+        lenient_answer(long, reasoned=True)
+        same_answer(lenient_answer(long, reasoned=False), "(B)")

@@ -5,9 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from ragkit_eval.run.item import Response
+from ragkit_eval.run.item import Item, Response
 from ragkit_eval.tasks.extract import final_number
 from ragkit_eval.tasks.registry import open_task
+from ragkit_eval.tasks.scorers.text import NumberScorer
 
 # Counted with: grep -c '"6b_finetuning": {"is_correct": true' example_model_solutions.jsonl
 RIGHT = {"6b_finetuning": 286, "6b_verification": 515}
@@ -23,7 +24,8 @@ def test_recorded_verdicts(data: Path, model: str) -> None:
         row = json.loads(line)
         assert item.question == row["question"].strip()
         scored = task.score(item, Response(text=row[model]["solution"]))
-        assert scored.scores == {"acc": float(row[model]["is_correct"])}, row[model]["solution"]
+        assert scored.scores["acc"] == row[model]["is_correct"], row[model]["solution"]
+        assert scored.scores["acc_lenient"] >= scored.scores["acc"]
         right += row[model]["is_correct"]
     assert right == RIGHT[model]
 
@@ -48,9 +50,28 @@ def test_numbers_are_compared_as_numbers(published: Path) -> None:
     task = open_task("gsm8k", data=published, limit=1)
     (item,) = task.items()
     (target,) = item.targets
-    assert task.score(item, Response(text=f"#### {target}.00")).scores == {"acc": 1.0}
-    assert task.score(item, Response(text=f"#### {target}1")).scores == {"acc": 0.0}
-    assert task.score(item, Response(text="no number")).scores == {"acc": 0.0}
+    for text, right in ((f"#### {target}.00", 1.0), (f"#### {target}1", 0.0), ("no number", 0.0)):
+        scores = task.score(item, Response(text=text)).scores
+        assert scores == {"acc": right, "acc_lenient": right}
+
+
+@pytest.mark.parametrize(
+    ("text", "strict", "lenient"),
+    [
+        (r"The answer is $\boxed{18}$, and 20 were there before.", 0.0, 1.0),
+        ("答案是１８元，原来有20元。", 0.0, 1.0),
+        ("**Answer: 18** apples of the 20", 0.0, 1.0),
+        (r"So it is \(\boxed{\text{18}}\). Check: 3 + 15 = 18; 2 left", 0.0, 1.0),
+        ("#### 18", 1.0, 1.0),
+        ("The answer is 20.", 0.0, 0.0),
+        (r"\boxed{20} is the answer, not 18", 1.0, 1.0),  # the published rule's last number
+    ],
+)
+def test_a_lenient_score_stands_beside_the_published_one(
+    text: str, strict: float, lenient: float
+) -> None:
+    scores = NumberScorer().score(Item("1", "q", ("18",)), Response(text=text)).scores
+    assert scores == {"acc": strict, "acc_lenient": lenient}
 
 
 def test_zero_shot_prompt(published: Path) -> None:

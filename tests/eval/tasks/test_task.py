@@ -50,9 +50,15 @@ def test_items_of_the_plainest_task(make_task: MakeTask) -> None:
         ("首都？", ("北京",)),
     ]
     assert (task.name, task.method, task.metric) == ("own", "generate", "exact_match")
-    assert task.metrics == {"exact_match": "exact_match|rule:first-line|v:1"}
+    assert task.metrics == {
+        "exact_match": "exact_match|rule:first-line|v:1",
+        "exact_match_lenient": "exact_match_lenient|rule:first-line-in-any-notation|v:1",
+    }
     assert task.sampling == {"max_tokens": 256, "temperature": 0.0, "stop": [], "chat": False}
-    assert task.score(items[1], Response(text=" 北京\n因为")).scores == {"exact_match": 1.0}
+    assert task.score(items[1], Response(text=" 北京\n因为")).scores == {
+        "exact_match": 1.0,
+        "exact_match_lenient": 1.0,
+    }
 
 
 def test_an_id_stays_when_rows_are_reordered(make_task: MakeTask) -> None:
@@ -256,8 +262,9 @@ def test_unknown_scorers_and_metrics(
 def test_an_item_without_options_is_scored_by_its_first_line(make_task: MakeTask) -> None:
     task = make_task()
     item = Item("1", "?", ("2",))
-    assert task.score(item, Response(text="\n\n 2 \n3")).scores == {"exact_match": 1.0}
-    assert task.score(item, Response(text="")).scores == {"exact_match": 0.0}
+    for text, right in (("\n\n 2 \n3", 1.0), ("", 0.0)):
+        scores = task.score(item, Response(text=text)).scores
+        assert scores == {"exact_match": right, "exact_match_lenient": right}
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from ragkit.errors import UsageError
 from ragkit_eval.run.item import Item, Response, Scored
 from ragkit_eval.tasks.extract import final_number, first_line, plain_number, said_answer
+from ragkit_eval.tasks.extract_leniently import lenient_answer, lenient_number, same_answer
 
 if TYPE_CHECKING:
     from ragkit_eval.metrics.metric import TextMetric
@@ -18,25 +19,39 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class NumberScorer:
-    """Compares the final number of a solution with the target, as numbers: 3.0 is 3."""
+    """Compares the final number of a solution with the target, as numbers: 3.0 is 3.
+
+    `acc` reads it by the published rule; `acc_lenient` also out of \\boxed{...}, emphasis,
+    full-width digits and a Chinese announcement.
+    """
 
     @property
     def metrics(self) -> Mapping[str, str]:
         """Return the signature of each metric."""
-        return {"acc": "acc|rule:final-number|v:1"}
+        return {
+            "acc": "acc|rule:final-number|v:1",
+            "acc_lenient": "acc_lenient|rule:final-number-in-any-notation|v:1",
+        }
 
     def score(self, item: Item, response: Response) -> Scored:
         """Score a response."""
         extract = final_number(response.text)
-        right = any(_same_number(extract.text, plain_number(target)) for target in item.targets)
-        return Scored(extract.text, {"acc": float(right)}, extract.fallback)
+        lenient = lenient_number(response.text)
+        targets = [plain_number(target) for target in item.targets]
+        right, lenient_right = (
+            float(any(_same_number(number, target) for target in targets))
+            for number in (extract.text, lenient)
+        )
+        scores = {"acc": right, "acc_lenient": max(right, lenient_right)}
+        return Scored(extract.text, scores, extract.fallback)
 
 
 @dataclass(frozen=True)
 class SaidScorer:
     """Compares a short answer exactly: the first line, or the announced answer of a reasoned one.
 
-    BIG-Bench Hard's rule: case and punctuation count.
+    `exact_match` is BIG-Bench Hard's rule: case and punctuation count. `exact_match_lenient` also
+    takes an answer in another notation: emphasis, \\boxed{...}, an option's letter with its text.
     """
 
     reasoned: bool
@@ -45,7 +60,10 @@ class SaidScorer:
     def metrics(self) -> Mapping[str, str]:
         """Return the signature of each metric."""
         rule = "said-answer" if self.reasoned else "first-line"
-        return {"exact_match": f"exact_match|rule:{rule}|v:1"}
+        return {
+            "exact_match": f"exact_match|rule:{rule}|v:1",
+            "exact_match_lenient": f"exact_match_lenient|rule:{rule}-in-any-notation|v:1",
+        }
 
     def score(self, item: Item, response: Response) -> Scored:
         """Score a response."""
@@ -54,7 +72,10 @@ class SaidScorer:
         else:
             text, fallback = first_line(response.text), False
         right = text in {target.strip() for target in item.targets}
-        return Scored(text, {"exact_match": float(right)}, fallback)
+        lenient = lenient_answer(response.text, reasoned=self.reasoned)
+        lenient_right = right or any(same_answer(lenient, target) for target in item.targets)
+        scores = {"exact_match": float(right), "exact_match_lenient": float(lenient_right)}
+        return Scored(text, scores, fallback)
 
 
 @dataclass(frozen=True)
