@@ -96,6 +96,7 @@ def sheets() -> bytes:
     sheet["A1"], sheet["B1"], sheet["A2"], sheet["B2"] = "Merged kept", "Rate", 7, 0.25
     sheet["B2"].number_format = "0%"
     sheet["A1"].comment = Comment("secret", "Ann")
+    sheet["C2"] = "=A2*B2"  # which is written without a value
     book_.create_sheet("secret").sheet_state = "hidden"
     return saved(book_)
 
@@ -184,7 +185,7 @@ CASES: Final[Mapping[str, Case]] = {
     ".xlsx": Case(
         sheets(),
         ("Merged kept", "| 7 | 25% |"),
-        {"hidden sheets": 1, "comments": 1},
+        {"hidden sheets": 1, "comments": 1, "formulas without values": 1},
         pages=("May kept",),
     ),
     ".odt": Case(odf_text(), ("# Heading kept", "Text kept"), title="Lens Care"),

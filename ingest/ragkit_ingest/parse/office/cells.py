@@ -50,12 +50,14 @@ class Cells:
         self._formats = cell_formats(archive.xml(related.get("styles", "")))
         self._targets = Targets()
         flag = attribute(child(archive.xml(main), "workbookPr"), "date1904")
+        self._uncomputed = 0  # formulas of a sheet that no program has worked out
         self._epoch = _EPOCHS[flag in {"1", "true"}]
 
     def grid(self, part: str) -> Sheet:
         """Read a sheet's cells that are not empty and not hidden."""
         grid: Grid = {}
         hidden: Grid = {}
+        self._uncomputed = 0
         top: Element | None = None
         columns = Columns(None)
         row = 0
@@ -74,6 +76,7 @@ class Cells:
         self._link(part, top, grid)
         _merge(top, grid)
         notes = Counter({"hidden rows": len(hidden), "hidden columns": len(columns.seen)})
+        notes["formulas without values"] = self._uncomputed
         return Sheet(_closed_up(grid, sorted(hidden), sorted(columns.seen)), notes)
 
     def _link(self, part: str, top: Element | None, grid: Grid) -> None:
@@ -98,6 +101,8 @@ class Cells:
             text = self._value(cell)
             if text:
                 line[column] = self._with_target(text, cell)
+            elif len(cell) and cell.get("t") != "str" and child(cell, "f") is not None:
+                self._uncomputed += 1  # a text that is empty has the type of one
         return line
 
     def _with_target(self, text: str, cell: Element) -> str:

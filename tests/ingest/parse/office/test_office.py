@@ -229,7 +229,7 @@ def test_sheets_are_pages_and_regions_tables() -> None:
         "# 库存\n\n| 型号\\|甲 | 08:30:00 |\n| - | - |\n"
     )
     assert [(page.number, page.label) for page in parsed.pages] == [(1, "Intervals"), (3, "库存")]
-    assert parsed.notes == {"comments": 1}
+    assert parsed.notes == {"comments": 1, "formulas without values": 1}
 
 
 def test_a_merged_cell_stands_in_all_its_places() -> None:

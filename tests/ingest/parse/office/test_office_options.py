@@ -282,3 +282,28 @@ def test_what_is_not_read_is_refused_with_a_reason(suffix: str, data: bytes, rea
 @pytest.mark.parametrize(("suffix", "kind"), [(".docm", ".docx"), (".dotx", ".docx")])
 def test_documents_with_macros_and_templates_are_read(suffix: str, kind: str) -> None:
     assert parse_bytes(commented(), suffix, OPTIONS) == parse_bytes(commented(), kind, OPTIONS)
+
+
+def test_formulas_that_nothing_has_worked_out_are_counted() -> None:
+    book = workbook()
+    book.worksheets[0]["D2"] = "=B2*C2"
+    data = saved(book)
+    assert read(book).notes == {"formulas without values": 1}
+    worked_out = parse_bytes(with_sheet(data, "<v></v>", "<v>100</v>"), ".xlsx", OPTIONS)
+    assert "| north | 1 | 100 | 100 |" in worked_out.text
+    assert worked_out.notes == {}
+    empty_text = with_sheet(data, '<c r="D2"', '<c r="D2" t="str"')
+    assert parse_bytes(empty_text, ".xlsx", OPTIONS).notes == {}
+
+
+def with_sheet(data: bytes, old: str, new: str) -> bytes:
+    """Replace a text in a workbook's first sheet."""
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(data)) as source, zipfile.ZipFile(buffer, "w") as target:
+        for member in source.namelist():
+            content = source.read(member)
+            if member == "xl/worksheets/sheet1.xml":
+                assert old.encode() in content
+                content = content.replace(old.encode(), new.encode())
+            target.writestr(member, content)
+    return buffer.getvalue()
