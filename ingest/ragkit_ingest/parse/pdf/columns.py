@@ -25,6 +25,7 @@ from ragkit_ingest.parse.pdf.lines import (
 _GUTTER = 0.8  # in line heights: narrower is a space between words
 _NEXT_LINE = 2.0  # in line heights: further down begins another block
 _MIN_LINES = 3  # in a column; arbitrary
+_MANY_LINES = 12  # arbitrary; fewer lines that run over both columns may be rows of a table or code
 _MIN_WIDTH = 8.0  # in line heights; arbitrary: narrower are numbers and marks
 _MIN_CHARS = 16  # in the middle line of a column, Chinese characters counting two; arbitrary
 _APART = 3.0  # in line heights: white from edge to edge, as above a footer, ends all columns
@@ -202,10 +203,16 @@ def _blocks(lines: Sequence[Line]) -> list[list[Line]]:
 
 
 def _is_below(last: Line, line: Line) -> bool:
+    if _has_gutter(last) != _has_gutter(line):
+        return False  # where a file goes on row by row, columns begin or end there
     drop = last.bottom - line.bottom
     height = max(last.height, line.height)
     overlap = min(last.right, line.right) - max(last.left, line.left)
     return 0.3 * height < drop <= _NEXT_LINE * height and overlap > 0
+
+
+def _has_gutter(line: Line) -> bool:
+    return any(right - left >= _GUTTER * line.height for left, right in line.gaps)
 
 
 def _strips(blocks: Sequence[list[Line]]) -> list[_Strip]:
@@ -279,6 +286,9 @@ def _columns(lines: Sequence[Line], height: float) -> list[list[Line]]:
     for cuts in [gutters, *([gap] for gap in widest)] if len(gutters) > 1 else [gutters]:
         columns = _cut(lines, cuts)
         if len(columns) > 1 and all(is_running(column, height) for column in columns):
+            is_across = sum(map(len, columns)) > len(lines)
+            if is_across and len(lines) < _MANY_LINES and not all(map(_goes_on, columns)):
+                continue
             bottoms = [min(line.bottom for line in column) for column in columns]
             tops = [max(line.top for line in column) for column in columns]
             if all(
@@ -301,6 +311,12 @@ def _cut(lines: Sequence[Line], cuts: Sequence[Gap]) -> list[list[Line]]:
 
 def _holds(gap: Gap, cut: Gap) -> bool:
     return gap[0] <= cut[0] + 0.01 and gap[1] >= cut[1] - 0.01
+
+
+def _goes_on(column: Sequence[Line]) -> bool:
+    """Say whether a third of the lines begin within a sentence; in a table few cells do."""
+    starts = [line.text[:1] for line in column[1:]]
+    return 3 * sum(char.isalpha() and not char.isupper() for char in starts) >= len(starts)
 
 
 def is_running(column: Sequence[Line], height: float) -> bool:

@@ -11,25 +11,30 @@ from ragkit_ingest.parse.pdf.lines import Line
 
 _MIN_CHARS = 16  # of a line of running text, Chinese characters counting two; arbitrary
 _SAME_SIZE = 0.05  # of a line's height
+_ACROSS = 0.01  # of a page's lines: a footer's two parts are no columns
 _SURELY = 2  # sentences: so many fewer are broken in an order that is taken for that
+_FEW_STEPS = 2  # back in the file: to a title or a footnote that was written first or last
 _END = re.compile(r"[.!?:;。！？：；…][\"'”’»)）」』]*\s*$")
 
 
 def best_order(lines: Sequence[Line], *orders: list[Line]) -> list[Line]:
     """Choose among orders of a page's lines; `lines` are in the file's own order.
 
-    Of the orders by places, the one that breaks fewest sentences is taken; of equals, the one that
-    goes back least in the file; of these, the first. The file's own order takes the place of that
-    one where it breaks at least two sentences fewer, and no line of the file runs over two
-    columns. A sentence is broken where lines of text that do not stand below each other come
-    together, and the first ends none while the next begins one, or the other way round.
+    Of the orders by places, the one that breaks fewest sentences is taken; of equals, one that
+    goes back in the file twice at most, since more means that the file was written row by row; of
+    these, the first. The file's own order takes its place where it breaks at least two sentences
+    fewer, and hardly a line of the file runs over two columns.
+
+    A sentence is broken where lines of text that do not stand below each other come together, and
+    the first ends none while the next begins one, or the other way round.
     """
     broken, _, best = min(
-        ((broken_sentences(order), _steps_back(order), order) for order in orders),
+        ((broken_sentences(order), _steps_back(order) > _FEW_STEPS, order) for order in orders),
         key=lambda choice: choice[:2],
     )
     upright = [line for line in lines if not line.is_turned]
-    is_whole = sum(not line.is_turned for line in best) == len(upright)
+    across = sum(not line.is_turned for line in best) - len(upright)
+    is_whole = across <= max(_ACROSS * len(upright), 1)
     if is_whole and broken >= _SURELY and broken_sentences(upright) <= broken - _SURELY:
         return [*upright, *(line for line in best if line.is_turned)]
     return best
