@@ -58,9 +58,9 @@ leaves out what it takes for no main text.
 - *Words*: recall / precision of the multiset of words: runs of letters, runs of digits, single Han
   characters; NFKC, case folded; without marks, addresses, pictures and LaTeX commands.
 - *Order*: of the words that occur once in both, the share in the longest series in the same order.
-- *Cells*: recall / precision of the cells with words, of tables of at least two rows and columns. A
-  cell counts where a table has one of the same words beside the same cell, or in a row that begins
-  with the same, and below the same cell or the same head.
+- *Cells*: recall / precision of the cells with words, of tables of at least two columns and two
+  rows with words. A cell counts where a table has one of the same words beside the same cell, or
+  in a row that begins with the same, and below the same cell or the same head.
 - *Headings*: recall / precision of lines that are headings on any level, all words the same.
 
 Means over the documents that have any ({empty} for none); a file that fails counts 0. *Failed*: an

@@ -2,13 +2,14 @@
 
 Reads the Markdown that converters write: ATX and underlined headings, pipe tables, and HTML
 headings and tables inside Markdown. It does not render anything and keeps no emphasis, no address
-of a link and no picture.
+of a page and no picture.
 """
 
 from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Iterable
 from dataclasses import dataclass
 from html import unescape
 from html.parser import HTMLParser
@@ -26,6 +27,7 @@ _COMMENT: Final = re.compile(r"<!--.*?-->", re.DOTALL)
 _ADDRESS: Final = r"\((?:[^()]|\([^()]*\))*\)"
 _PICTURE: Final = re.compile(rf"!\[[^\]]*\]{_ADDRESS}")
 _LINK: Final = re.compile(rf"\[([^\[\]]*)\]{_ADDRESS}")
+_URL: Final = re.compile(r"\b(?:https?|ftp|mailto):[^\s|<>\"]+")
 _COMMAND: Final = re.compile(r"\\[a-zA-Z]+")  # of a formula: \frac, \left
 _MARKER: Final = re.compile(r"^\s*(?:>\s*)*(?:[-*+•]|\d{1,9}[.)])\s+", re.MULTILINE)
 _FENCE: Final = re.compile(r"^\s*(```|~~~)")
@@ -74,7 +76,7 @@ def words_of(text: str) -> Words:
     ('h', '2', 'o', 'in', 'strasse', '漢', '字')
     """
     text = _LINK.sub(r"\1", _PICTURE.sub(" ", text))
-    text = unescape(_COMMAND.sub(" ", _TAG.sub(" ", text)))
+    text = unescape(_COMMAND.sub(" ", _TAG.sub(" ", _URL.sub(" ", text))))
     return tuple(_WORD.findall(unicodedata.normalize("NFKC", text).casefold()))
 
 
@@ -110,8 +112,13 @@ def _pipe_tables(lines: list[str]) -> list[Table]:
         while end < len(lines) and _PIPE.search(lines[end]):
             end += 1
         rows = [lines[number - 1], *lines[number + 1 : end]]
-        tables.append(tuple(_row(row) for row in rows if not _DELIMITER.match(row)))
+        tables.append(_table(_row(row) for row in rows if not _DELIMITER.match(row)))
     return tables
+
+
+def _table(rows: Iterable[tuple[Words, ...]]) -> Table:
+    """Leave out rows without words: Markdown cannot write a table without a head but so."""
+    return tuple(row for row in rows if any(row))
 
 
 def _row(line: str) -> tuple[Words, ...]:
@@ -129,7 +136,7 @@ def _html_tables(text: str) -> list[Table]:
         parser = _TableParser()
         parser.feed(match[0])
         parser.close()
-        tables.append(tuple(tuple(words_of(cell) for cell in row) for row in parser.rows))
+        tables.append(_table(tuple(words_of(cell) for cell in row) for row in parser.rows))
     return tables
 
 

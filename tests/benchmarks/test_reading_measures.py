@@ -31,6 +31,20 @@ def test_marks_addresses_and_pictures_are_no_words() -> None:
     assert read_markdown(marked).words == read_markdown(plain).words
 
 
+def test_addresses_are_no_words_wherever_they_stand() -> None:
+    text = read_markdown(
+        "See https://a.b/c?d=e, <http://f.g> and [h](i).\n\n"
+        "| x | http://j.k |\n| - | - |\n| y | z |\n"
+    )
+    assert text.words == ("see", "and", "h", "x", "y", "z")
+    assert text.tables == (((("x",), ()), (("y",), ("z",))),)
+
+
+def test_an_empty_head_is_none() -> None:
+    headless = "|  |  |\n| - | - |\n| year | ducks |\n| 2019 | 120 |\n|  |  |\n| 2020 | 135 |\n"
+    assert _scores(TABLE, headless) == _scores(TABLE, TABLE)
+
+
 def test_numbers_of_lists_are_no_words_in_any_reading() -> None:
     assert read_markdown("1. duck\n2. goose").words == read_markdown("* duck\n• goose").words
 
