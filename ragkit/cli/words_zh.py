@@ -67,6 +67,9 @@ TEXTS: Final[Mapping[str, str]] = {
     "comments": "批注",
     "ends of long outputs in notebooks": "笔记本中过长输出的结尾",
     "text that its author deleted": "作者已删除的文字",
+    "drawings of TeX sources": "TeX 源文件中的图形",
+    "formulas of workbooks without a value": "工作簿中没有结果的公式",
+    "pictures of contacts": "联系人的图片",
     "headers and footers of pages": "页眉和页脚",
     "hidden columns": "隐藏的列",
     "hidden rows": "隐藏的行",
@@ -99,6 +102,10 @@ TEXTS: Final[Mapping[str, str]] = {
     "left out by .ragkitignore": "被 .ragkitignore 排除",
     "left out by --include or --exclude": "被 --include 或 --exclude 排除",
     "a file without an ending, and not of text": "没有扩展名，且不是文本文件",
+    ".doc and .ppt are not read: LibreOffice is not installed": (
+        "无法读取 .doc 和 .ppt：没有安装 LibreOffice"
+    ),
+    "install LibreOffice to have them read": "请安装 LibreOffice 以读取这些文件",
     "a drawing without text": "没有文字的图形",
     "the file is empty (0 bytes)": "文件是空的（0 字节）",
     "it describes another file: name that one instead": "它是另一个文件的说明：请改写那个文件",
@@ -167,6 +174,7 @@ TEXTS: Final[Mapping[str, str]] = {
     "reranker": "重排模型",
     "entailment model": "推理模型",
     "language model": "语言模型",
+    "old Office files": "旧版 Office 文件",
     "database": "数据库",
     "read replica": "只读副本",
     "tenants": "租户",

@@ -10,6 +10,7 @@ from ragkit.embed.unread_languages import languages_read, unread_in
 from ragkit.errors import ModelError, NotFoundError, OtherModelError, RagkitError
 from ragkit.knowledge import build
 from ragkit.store.admin import inspect
+from ragkit.system import libreoffice
 
 if TYPE_CHECKING:
     from psycopg import Cursor
@@ -52,6 +53,7 @@ def examine(settings: Settings) -> Iterator[Check]:
     if settings.nli_model is not None:
         yield _entailment(settings)
     yield _language_model(settings)
+    yield _old_office_files()
 
 
 def _model(embedder: Embedder) -> Check:
@@ -263,6 +265,15 @@ def _calibration(database: Database, settings: Settings, embedder: Embedder) -> 
             True,
             f"fitted for {', '.join(calibration.mode for calibration in calibrations)}",
         )
+
+
+def _old_office_files() -> Check:
+    """Say whether there is LibreOffice, which .doc and .ppt need."""
+    path = libreoffice.program()
+    if path:
+        return Check("old Office files", True, f"LibreOffice reads .doc and .ppt: {path}")
+    summary = ".doc and .ppt are not read: LibreOffice is not installed"
+    return Check("old Office files", True, summary, "install LibreOffice to have them read")
 
 
 def _language_model(settings: Settings) -> Check:

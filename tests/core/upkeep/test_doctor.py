@@ -14,6 +14,7 @@ from ragkit.stats.cutoff import Cutoff
 from ragkit.store.connection.connect import connect
 from ragkit.store.open import open_database
 from ragkit.store.people.calibration import Calibration, Calibrations
+from ragkit.system import libreoffice
 from ragkit.testing.corpus import fill, new_document
 from ragkit.upkeep.doctor import Check, examine
 from tests.core.embed.tiny_model import write_model
@@ -35,6 +36,21 @@ def checks(settings: Settings) -> dict[str, Check]:
 
 def test_nothing_is_wrong_with_what_was_just_written(settings: Settings) -> None:
     assert all(check.ok for check in checks(settings).values())
+
+
+def test_the_program_for_old_office_files_is_named(
+    settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = tmp_path / "soffice"
+    program.write_text("#!/bin/sh\n")
+    monkeypatch.setattr(libreoffice, "program", lambda: str(program))
+    check = checks(settings)["old Office files"]
+    assert (check.found, check.remedy) == (f"LibreOffice reads .doc and .ppt: {program}", "")
+    monkeypatch.setattr(libreoffice, "program", lambda: "")
+    check = checks(settings)["old Office files"]
+    assert check.ok
+    assert check.found == ".doc and .ppt are not read: LibreOffice is not installed"
+    assert check.remedy == "install LibreOffice to have them read"
 
 
 @pytest.mark.parametrize(
