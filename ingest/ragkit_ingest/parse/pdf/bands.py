@@ -12,6 +12,8 @@ _NEAR = 6.0  # points: rules that begin and end so near each other are of one ta
 _REACH = 3.0  # points by which text may reach over a rule's ends
 _ROW = 2.4  # in line heights: the head above the first rule is no further from it
 _MIN_WIDTH = 40.0  # points; arbitrary: shorter rules underline words
+_MAX_BANDS = 150  # arbitrary; of one table on one page
+_MAX_FAILURES = 100  # rules of a page that begin no table; arbitrary
 _MAX_LINES = 600  # arbitrary; a page of more is a drawing
 
 
@@ -22,10 +24,13 @@ def with_banded(
     if len(lines) > _MAX_LINES:
         return list(lines)
     remaining = list(lines)
+    failures = 0
     for rules in _groups([rule for rule in level if not _is_crossed(rule, upright)]):
         begin = 0
-        while begin < len(rules) - 1:
-            remaining, begin = _with_table(remaining, rules, begin)
+        while begin < len(rules) - 1 and failures < _MAX_FAILURES:
+            before = len(remaining)
+            remaining, begin = _with_table(remaining, rules[: begin + _MAX_BANDS], begin)
+            failures += len(remaining) == before
     return remaining
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import ctypes
 import math
 import re
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -69,6 +70,10 @@ class PageText:
         """The angle by which the page is turned clockwise to read it, its own and its text's."""
         return self._boxes.turn
 
+    def _middle(self, index: int) -> float:
+        left, right, _, _ = self._boxes.at(index)
+        return (left + right) / 2
+
     def _lines(self, text: str) -> list[Line]:
         return [
             line
@@ -82,20 +87,20 @@ class PageText:
         body = line.text.rstrip()
         if line.first < 0 or not line.left < x < line.right:
             return [line]
-        boxes = [self._boxes.at(line.first + place) for place in range(len(body))]
-        at = sum((left + right) / 2 < x for left, right, _, _ in boxes)
-        if not 0 < at < len(body) or boxes[at - 1][1] - x > _OVER * line.height:
+        at = bisect_left(range(len(body)), x, key=lambda place: self._middle(line.first + place))
+        if not 0 < at < len(body):
             return [line]
-        if x - boxes[at][0] > _OVER * line.height:
+        end, start = self._boxes.at(line.first + at - 1)[1], self._boxes.at(line.first + at)[0]
+        if end - x > _OVER * line.height or x - start > _OVER * line.height:
             return [line]
         gaps = [gap for gap in line.gaps if gap[1] <= x], [gap for gap in line.gaps if gap[0] >= x]
         return [
             replace(
-                line, text=f"{body[:at].rstrip()} ", right=boxes[at - 1][1], gaps=tuple(gaps[0]),
+                line, text=f"{body[:at].rstrip()} ", right=end, gaps=tuple(gaps[0]),
                 has_gap=has_wide(gaps[0], line.height), is_broken=False,
             ),
             replace(
-                line, text=line.text[at:].lstrip(), left=boxes[at][0], gaps=tuple(gaps[1]),
+                line, text=line.text[at:].lstrip(), left=start, gaps=tuple(gaps[1]),
                 has_gap=has_wide(gaps[1], line.height),
                 first=line.first + at if not body[at].isspace() else -1,
             ),

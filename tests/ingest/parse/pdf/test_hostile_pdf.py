@@ -86,3 +86,15 @@ def test_a_picture_as_thin_as_a_line_is_not_enlarged() -> None:
     with pytest.raises(IngestError) as caught:
         parse_bytes(data, ".pdf")
     assert caught.value.reason.startswith("no text layer")
+
+
+def test_thousands_of_bold_lines_and_rules_take_bounded_time() -> None:
+    page = "".join(
+        text(50, 13_900 - 6 * n, "Bold", size=5, font="F4")
+        + text(200 + 7 * n % 90, 13_900 - 6 * n, "and beside", size=5, font="F4")
+        for n in range(1500)
+    ) + "".join(f"40 {13_950 - 30 * n} m 500 {13_950 - 30 * n} l S\n" for n in range(390))
+    begin = time.process_time()
+    parsed = parse_bytes(pdf([page], page="/MediaBox [0 0 3000 14000]"), ".pdf")
+    assert parsed.text.count("Bold") == 1500
+    assert time.process_time() - begin < 20
