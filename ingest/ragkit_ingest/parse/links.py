@@ -11,6 +11,7 @@ from urllib.parse import unquote, urlsplit
 
 MAX_TARGET_CHARS = 200  # arbitrary; longer ones lose what tracks their readers, or are left out
 _MAX_TARGETS = 5  # of one block; arbitrary
+_MAX_NAME_CHARS = 80  # of a link's text; a longer one is no name, and stands there already
 _MAX_SEEN = 2000  # targets of one document; arbitrary
 _WEB = ("http", "https")
 
@@ -87,7 +88,8 @@ class Targets:
                 continue
             if len(self._seen) < _MAX_SEEN and not _says(text, target):
                 self._seen.add(target)
-                notes.append(Link(" ".join(link.text.split()), target))
+                name = " ".join(link.text.split())
+                notes.append(Link(name if len(name) <= _MAX_NAME_CHARS else "", target))
         return notes
 
 

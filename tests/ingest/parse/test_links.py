@@ -53,6 +53,12 @@ def test_a_target_stands_after_the_sentence_and_once() -> None:
     )
     assert targets.written("The leave form again.", [link]) == "The leave form again."
     assert Targets().written(FORM.upper(), [Link("x", FORM)]) == FORM.upper()
+    sentence = (
+        "Whoever wants leave fills in the form that lies at the office, and signs it there too."
+    )
+    assert Targets().written(f"{sentence} Ask.", [Link(sentence, FORM)]) == (
+        f"{sentence} Ask. ({FORM})"
+    )
     many = [Link(f"page {n}", f"https://example.org/{n}") for n in range(50)]
     assert Targets().written("Pages.", many).count("https://") == 5
 
@@ -79,6 +85,11 @@ def test_links_of_a_page() -> None:
         "A block (https://example.com/block)\n\nand another\n\n"
         "| Form | Page |\n| - | - |\n| Leave | PDF (https://example.com/b) |\n\n```\ncode\n```\n"
     )
+
+
+def test_links_that_pass_a_page_on_are_left_out() -> None:
+    share = "https://social.example.com/sharer/sharer.php?u=https%3A%2F%2Fexample.org"
+    assert "https" not in parse(f'<p>Tell <a href="{share}">your friends</a> of it.</p>', ".html")
 
 
 def test_links_to_the_site_of_a_saved_page_are_its_own() -> None:

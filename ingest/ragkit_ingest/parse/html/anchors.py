@@ -12,6 +12,7 @@ from ragkit_ingest.parse.links import Link, shown_target
 # A saved page has its site's address in every link.
 _MAX_LINKS = 10  # to one host; arbitrary: to more lead a site's own pages
 _HREF = re.compile(r"""<a\s[^<>]{0,500}?href\s*=\s*["']?https?://([^/"'\s>?#]{1,255})""", re.I)
+_SHARE = re.compile(r"/(?:sharer|share|intent/tweet|submit|pin/create)\b[^?#]*\?", re.I)
 _MAX_HREFS = 10_000  # arbitrary
 
 
@@ -41,9 +42,13 @@ class Anchors:
 
     def open(self, href: str, start: int) -> None:
         """Note that a link begins, with the number of pieces of text before it in its block."""
-        is_elsewhere = ":" in href and shown_target(href) and _host(href) not in self._hosts
+        is_elsewhere = ":" in href and shown_target(href) and not self._is_of_page(href)
         self._target = href if is_elsewhere else ""
         self._start = start
+
+    def _is_of_page(self, href: str) -> bool:
+        """Say whether a link leads to the page's own site, or only passes the page on."""
+        return _host(href) in self._hosts or bool(_SHARE.search(href))
 
     def close(self, inline: Sequence[str]) -> None:
         """Note that a link ends; `inline` are all pieces of text of its block."""

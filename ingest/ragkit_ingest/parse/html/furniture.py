@@ -7,6 +7,7 @@ links, what it is named. What speaks for a text outweighs what its box is named.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import groupby, pairwise
@@ -28,6 +29,7 @@ _MIN_PROSE = 300  # weight from which a page has a text whose box can be told
 _MIN_TEASERS = 3
 _TEASER_DEPTH = 3  # boxes around a teaser's heading
 _MIN_RUN = 3
+_MIN_REPEATED = 3  # times that a link's text is there
 _MIN_LANGUAGES = 3  # links to the same page in other languages
 _MIN_LEFT = 0.25  # of the page's text; with less left, what was dropped was the text
 _MOSTLY_LINKS = 0.8
@@ -80,15 +82,20 @@ def _blocks(pieces: Sequence[Piece]) -> list[_Block]:
 def _without_labels(pieces: Sequence[Piece]) -> list[Piece]:
     """Drop labels of buttons that are links or stand beside others, and copyright notices.
 
+    What is a link and stands there again and again is the label of one.
+
     A label that stands alone may be a term that the text explains.
     """
     lines = [piece.text if piece.kind in {"paragraph", "item"} else "" for piece in pieces]
     labels = [is_label(line) for line in lines]
+    repeated = Counter(lines)
     chosen: list[Piece] = []
     for place, piece in enumerate(pieces):
         beside = labels[max(place - 1, 0) : place] + labels[place + 1 : place + 2]
         is_linked = piece.place.links and not piece.place.plain
         if labels[place] and (is_linked or any(beside)):
+            continue
+        if is_linked and lines[place] and repeated[lines[place]] >= _MIN_REPEATED:
             continue
         if is_notice(lines[place]) or (piece.place.links and is_pointer(lines[place])):
             continue

@@ -164,6 +164,11 @@ def test_a_picture_says_nothing_that_its_caption_says_too() -> None:
     assert parsed.text == f"{(PROSE * 2).strip()}\n\nA gauge on a tank\n\nA lid\n"
 
 
+def test_a_link_that_stands_there_again_and_again_is_a_button() -> None:
+    posts = (f'<div><p>{n}. {PROSE}</p><a href="#{n}">Antworten</a></div>' for n in range(3))
+    assert "Antworten" not in parse(f"<div>{''.join(posts)}</div>").text
+
+
 def test_a_heading_whose_links_go_goes_with_them() -> None:
     related = f"<h2>More stories</h2><ul>{links(*NAMES, tag='li')}</ul>"
     parsed = parse(f"<main><h1>Gauge</h1><p>{PROSE * 2}</p>{related}</main>")
