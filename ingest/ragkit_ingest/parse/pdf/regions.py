@@ -20,6 +20,7 @@ _LEVEL = 0.4  # of a line's height: middles so near stand side by side
 _WHITER = 0.2  # of a line's height: so much more white is between rows, less within a cell
 _MAX_COLUMNS = 20  # arbitrary
 _MIN_FILLED = 0.5  # of the cells
+_FEW = 0.2  # of a column's cells
 _MAX_CELL_CHARS = 400  # arbitrary; a longer cell is a text
 
 Row = tuple[str, ...]
@@ -41,8 +42,26 @@ def rows_of(bands: Sequence[Band], stretches: Sequence[Gap]) -> list[Row]:
     """Write the rows of bands, which come from the top; empty where these are no table's.
 
     A band between two rules is a row, unless it is the only one under its head: then white, or a
-    first cell, begins a row.
+    first cell, begins a row. White that parts words of a few cells under no head is no column.
     """
+    rows = _rows(bands, stretches)
+    stray = _stray(rows)
+    if stray:
+        rest = [stretch for place, stretch in enumerate(stretches) if place + 1 not in stray]
+        return rows_of(bands, rest) if rest else []
+    return rows if _are_table(rows, [line for band in bands for line in band], stretches) else []
+
+
+def _stray(rows: Sequence[Row]) -> set[int]:
+    """Give the columns after the first that have no head and hardly a cell."""
+    return {
+        place
+        for place, cells in enumerate(zip(*rows, strict=True))
+        if place and not cells[0] and sum(map(bool, cells)) <= max(_FEW * len(rows), 1)
+    }
+
+
+def _rows(bands: Sequence[Band], stretches: Sequence[Gap]) -> list[Row]:
     body = bands[1:] if len(bands) > 1 else bands
     rows: list[Row] = []
     for place, band in enumerate(bands):
@@ -51,7 +70,7 @@ def rows_of(bands: Sequence[Band], stretches: Sequence[Gap]) -> list[Row]:
         chunks = [parts] if is_row and not _is_parallel(parts, stretches) else None
         for chunk in chunks or _chunks(parts, stretches):
             rows.append(_row(chunk, stretches))
-    return rows if _are_table(rows, [line for band in bands for line in band], stretches) else []
+    return rows
 
 
 def _parts(line: Line, stretches: Sequence[Gap]) -> list[Line]:
@@ -92,9 +111,14 @@ def _chunks(parts: Sequence[Line], stretches: Sequence[Gap]) -> list[list[Line]]
         for above, below in pairwise(levels)
     ]
     height = median(part.height for part in parts) if parts else 0.0
-    if whites and max(whites) - min(whites) > _WHITER * height:
-        limit = (max(whites) + min(whites)) / 2
+    apart = [white for white in whites if white >= -_WHITER * height]
+    centred = _centred(levels, stretches) if len(apart) < len(whites) else []
+    inner = min([*_inner_whites(parts, stretches), *apart], default=0.0)
+    if apart and max(apart) - inner > _WHITER * height:
+        limit = (max(apart) + inner) / 2
         cuts = [place for place, white in enumerate(whites, 1) if white > limit]
+    elif centred:
+        cuts = centred
     else:
         cuts = [n for n in range(1, len(levels)) if _begins_row(levels[n], stretches)]
     chunks = [
@@ -106,6 +130,40 @@ def _chunks(parts: Sequence[Line], stretches: Sequence[Gap]) -> list[list[Line]]
         for chunk in chunks
         for piece in (_levels(chunk) if _is_parallel(chunk, stretches) else [chunk])
     ]
+
+
+def _inner_whites(parts: Sequence[Line], stretches: Sequence[Gap]) -> list[float]:
+    """Give the white between lines of one column that follow each other."""
+    columns: list[list[Line]] = [[] for _ in range(len(stretches) + 1)]
+    for part in sorted(parts, key=lambda part: -part.middle):
+        columns[column_of(part, stretches)].append(part)
+    return [above.bottom - below.top for cells in columns for above, below in pairwise(cells)]
+
+
+def _centred(levels: Sequence[Sequence[Line]], stretches: Sequence[Gap]) -> list[int]:
+    """Give the levels at which rows begin whose first cell stands at half the row's height.
+
+    Each row reaches as far below its first cell as above it; empty where that does not come out.
+    """
+    cuts: list[int] = []
+    begin = 0
+    while begin < len(levels):
+        first = next(
+            (n for n in range(begin, len(levels)) if _begins_row(levels[n], stretches)), -1
+        )
+        if first < 0:
+            return []
+        middle = next(p.middle for p in levels[first] if column_of(p, stretches) == 0)
+        top, height = levels[begin][0].middle, levels[begin][0].height
+        bottom = 2 * middle - top - _LEVEL * height
+        end = begin + 1
+        while end < len(levels) and levels[end][0].middle >= bottom:
+            end += 1
+        if end <= first:
+            return []
+        cuts.append(end)
+        begin = end
+    return cuts[:-1]
 
 
 def _begins_row(level: Sequence[Line], stretches: Sequence[Gap]) -> bool:

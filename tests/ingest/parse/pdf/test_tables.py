@@ -96,6 +96,33 @@ def test_a_rule_under_each_row_and_none_above_the_head() -> None:
     ]  # fmt: skip
 
 
+def test_first_cells_at_half_the_height_of_their_rows() -> None:
+    page = "".join(rule(72, y, 400, y) for y in (618, 596, 460))
+    page += set_rows((72, 180), 602, [("Part", "Used for")])
+    lines = [
+        "keeping the rain",
+        "and dust out",
+        "a seal",
+        "of the lid,",
+        "which is a",
+        "heavy plate",
+    ]
+    for n, line in enumerate(lines):
+        page += text(180, 580 - 14 * n, line)
+    page += text(72, 573, "Lid") + text(72, 552, "Seal") + text(72, 524, "Bolt")
+    assert tables(text(72, 700, BODY) + page) == [
+        ["| Part | Used for |", "| - | - |", "| Lid | keeping the rain and dust out |",
+         "| Seal | a seal |", "| Bolt | of the lid, which is a heavy plate |"]
+    ]  # fmt: skip
+
+
+def test_white_between_words_of_one_cell_is_no_column() -> None:
+    rows = [("Part", "Used for"), ("Lid", "rain"), ("Seal", "dust"), ("Bolt", "holding it all")]
+    page = "".join(rule(72, y, 400, y) for y in (618, 596, 500))
+    page += set_rows((72, 180), 602, rows) + text(330, 542, "well")
+    assert tables(text(72, 700, BODY) + page)[0][-1] == "| Bolt | holding it all well |"
+
+
 def test_tables_that_touch_and_have_other_columns() -> None:
     page = grid((72, 172, 300), (620, 600, 580)) + grid((72, 132, 232, 300), (580, 560, 540))
     page += set_rows((76, 176), 606, [("Code", "Meaning"), ("E1", "Tilt")])
