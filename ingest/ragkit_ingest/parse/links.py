@@ -7,11 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from urllib.parse import unquote, urlsplit
 
 MAX_TARGET_CHARS = 200  # arbitrary; longer ones lose what tracks their readers, or are left out
 _MAX_TARGETS = 5  # of one block; arbitrary
 _MAX_NAME_CHARS = 80  # of a link's text; a longer one is no name, and stands there already
+_MAX_TRIED = 50  # links of one block; arbitrary
 _MAX_SEEN = 2000  # targets of one document; arbitrary
 _WEB = ("http", "https")
 
@@ -82,7 +84,7 @@ class Targets:
 
     def _unseen(self, text: str, links: Iterable[Link]) -> Sequence[Link]:
         notes: list[Link] = []
-        for link in links:
+        for link in islice(links, _MAX_TRIED):
             target = shown_target(link.target)
             if not target or target in self._seen or len(notes) == _MAX_TARGETS:
                 continue

@@ -5,14 +5,16 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from urllib.parse import urlsplit
 
-from ragkit_ingest.parse.links import Link, shown_target
+from ragkit_ingest.parse.links import Link
 
 # A saved page has its site's address in every link.
 _MAX_LINKS = 10  # to one host; arbitrary: to more lead a site's own pages
 _HREF = re.compile(r"""<a\s[^<>]{0,500}?href\s*=\s*["']?https?://([^/"'\s>?#]{1,255})""", re.I)
+_HOST = re.compile(r"\s*https?://([^/?#\s]{1,255})", re.I)
+_SCHEMES = ("http:", "https:", "mailto:")
 _SHARE = re.compile(r"/(?:sharer|share|intent/tweet|submit|pin/create)\b[^?#]*\?", re.I)
+_MAX_HREF_CHARS = 2000  # arbitrary
 _MAX_HREFS = 10_000  # arbitrary
 
 
@@ -38,17 +40,17 @@ class Anchors:
     def note_site(self, tag: str, attributes: Mapping[str, str]) -> None:
         """Note the page's own site, where a tag in its head names it."""
         if tag == "base" or "canonical" in (attributes.get("rel") or "").lower().split():
-            self._hosts.add(_host(attributes.get("href") or ""))
+            self._hosts |= {_host(attributes.get("href") or "")} - {""}
 
     def open(self, href: str, start: int) -> None:
         """Note that a link begins, with the number of pieces of text before it in its block."""
-        is_elsewhere = ":" in href and shown_target(href) and not self._is_of_page(href)
-        self._target = href if is_elsewhere else ""
+        is_shown = href.lstrip()[:7].lower().startswith(_SCHEMES) and not self._is_of_page(href)
+        self._target = href if is_shown else ""
         self._start = start
 
     def _is_of_page(self, href: str) -> bool:
         """Say whether a link leads to the page's own site, or only passes the page on."""
-        return _host(href) in self._hosts or bool(_SHARE.search(href))
+        return _host(href) in self._hosts or bool(_SHARE.search(href, 0, _MAX_HREF_CHARS))
 
     def close(self, inline: Sequence[str]) -> None:
         """Note that a link ends; `inline` are all pieces of text of its block."""
@@ -68,7 +70,5 @@ class Anchors:
 
 
 def _host(target: str) -> str:
-    try:
-        return urlsplit(target.strip()).netloc.lower()
-    except ValueError:
-        return ""
+    match = _HOST.match(target)
+    return match[1].lower() if match else ""

@@ -13,6 +13,7 @@ BOXES = frozenset(
     "article aside blockquote body center dd details div dl fieldset figure footer form header li"
     " main menu nav ol p section summary table td th ul".split()
 )
+_UNNAMED = frozenset({"li", "td", "th", "dd"})  # what they are called says what is in them
 _LISTS = frozenset({"ul", "ol", "table"})
 # Words in classes and ids of what stands around or between a page's text. Such a word alone proves
 # nothing, which is why furniture.py looks at the text as well.
@@ -53,7 +54,7 @@ class Boxes:
         self.parents.append(parent)
         if tag in _LISTS:
             self._lists.add(box)
-        for name in ("class", "id") if attributes else ():
+        for name in ("class", "id") if attributes and tag not in _UNNAMED else ():
             for word in (attributes.get(name) or "")[:_MAX_NAME_CHARS].split():
                 kind = _kind(word)
                 if kind:
@@ -89,5 +90,5 @@ def _kind(name: str) -> str:
     """Say what a class or id tells of its box; "" for nothing."""
     if name.startswith(_STATES):
         return ""
-    words = {*re.split(r"[_-]+", name.lower()), *(word.lower() for word in _WORD.findall(name))}
+    words = {word.lower() for word in _WORD.findall(name)}
     return next((kind for kind, names in _KINDS.items() if words & names), "")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
+CONTROLS = frozenset({"a", "span"})  # tags of elements that can be controls
 _EDITS = frozenset({"mw-editsection", "editsection", "edit-section", "edit-link", "wiki-edit"})
 _MARKS = frozenset({"headerlink", "anchor-link", "anchorjs-link", "hash-link", "heading-anchor"})
 _EDIT_TARGET = re.compile(r"[?&](?:ve)?action=edit(?:&|$)|/edit(?:/|$|\?)")
@@ -13,8 +14,6 @@ _EMPTY_BRACKETS = re.compile(r"\s*[\[【][\s|/·,]*[\]】]\s*$")
 
 def is_control(tag: str, attributes: Mapping[str, str]) -> bool:
     """Say whether an element only lets readers edit a section, or link to it."""
-    if tag not in {"a", "span"} or not attributes:
-        return False
     names = (attributes.get("class") or "").split()
     if names and not (_EDITS | _MARKS).isdisjoint(names):
         return True

@@ -15,11 +15,11 @@ from dataclasses import replace
 from ragkit.text.analyse import CJK
 from ragkit.text.normalise import clean
 from ragkit.types import ParsedText
-from ragkit_ingest.parse.builder import Builder
+from ragkit_ingest.parse.builder import MAX_TITLE_CHARS, Builder
 from ragkit_ingest.parse.content import Content, Table
 from ragkit_ingest.parse.html.anchors import Anchors, site_hosts
 from ragkit_ingest.parse.html.charset import decode_page
-from ragkit_ingest.parse.html.controls import is_control, without_brackets
+from ragkit_ingest.parse.html.controls import CONTROLS, is_control, without_brackets
 from ragkit_ingest.parse.html.hidden import is_hidden
 from ragkit_ingest.parse.html.main import main_content
 from ragkit_ingest.parse.html.meta import Head
@@ -75,7 +75,11 @@ def _parsed(data: bytes, *, is_page: bool) -> ParsedText:
         parser.close()
     pieces = walker.page.pieces
     content = Content()
-    content.pieces = main_content(pieces, walker.regions.boxes, walker.title) if is_page else pieces
+    content.pieces = (
+        main_content(pieces, walker.regions.boxes, walker.title[:MAX_TITLE_CHARS])
+        if is_page
+        else pieces
+    )
     notes = walker.notes | {"boilerplate text": len(pieces) - len(content.pieces)}
     builder = Builder()
     content.write(builder)
@@ -117,7 +121,7 @@ class _Walker:
         self._hides = False  # whether what is dropped is a text that only the page's look hides
 
     def start(self, tag: str, attributes: Mapping[str, str]) -> None:
-        control = is_control(tag, attributes)
+        control = tag in CONTROLS and is_control(tag, attributes)
         self._has_control |= control
         if self._dropping or control or tag in DROPPED or is_hidden(tag, attributes):
             self._drop(tag, is_text=tag == "template" or not (control or tag in DROPPED))

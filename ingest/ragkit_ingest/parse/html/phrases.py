@@ -6,7 +6,8 @@ import re
 
 _BUTTONS = frozenset(
     "share|share this|tweet|print|email|e-mail|like|save|follow us|advertisement|advert|sponsored"
-    "|read more|skip to content|skip to main content|jump to content|jump to navigation|jump to search"
+    "|read more|skip to content|skip to main content|jump to content|jump to navigation"
+    "|jump to search"
     "|back to top|top|next|previous|reply|quote|report|log in|sign in|sign up|register|subscribe"
     "|menu|search|close|add to cart|buy now|show more|load more|edit|teilen|drucken|anzeige"
     "|weiterlesen|nach oben|zum inhalt springen|partager|imprimer"

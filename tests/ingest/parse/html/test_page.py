@@ -162,6 +162,12 @@ def test_the_pages_own_charset_is_honoured(declared: str, encoding: str, text: s
         '<!DOCTYPE x [<!ENTITY a "aaaaaaaaaa"><!ENTITY b "&a;&a;&a;">]><p>&b;</p>deep',
         "<a " + "x=1 " * 200_000 + ">deep",
         "<p>" + "&amp" * 200_000 + " deep",
+        "<title>" + "word " * 200_000 + "</title>" + "<p>word word" * 20_000 + "<p>deep",
+        "<p>"
+        + "".join(f"<a href=http://h{n}.example/>h{n}.example</a> " for n in range(9000))
+        + "deep",
+        f"<a href='http://a/{'/share' * 100_000}'>a</a>" * 3 + "deep",
+        "<p>" + "[ | " * 100_000 + "<a href='?action=edit'>e</a>]" * 9 + "<p>deep",
     ],
 )
 def test_hostile_markup_is_read_to_its_end(page: str) -> None:
