@@ -106,6 +106,9 @@ TEXTS: Final[Mapping[str, str]] = {
         "无法读取 .doc 和 .ppt：没有安装 LibreOffice"
     ),
     "install LibreOffice to have them read": "请安装 LibreOffice 以读取这些文件",
+    "a text in an encoding that cannot be told for certain: save it as UTF-8": (
+        "无法确定文本的编码：请另存为 UTF-8"
+    ),
     "a drawing without text": "没有文字的图形",
     "the file is empty (0 bytes)": "文件是空的（0 字节）",
     "it describes another file: name that one instead": "它是另一个文件的说明：请改写那个文件",

@@ -1,7 +1,7 @@
-"""Find a text file's encoding and decode it, or refuse it as binary.
+"""Find a text file's encoding and decode it, or refuse it as binary or as not sure.
 
 Detectors that count byte pairs fail on short Chinese texts, so the candidates are decoded and the
-reading with the most familiar characters wins.
+reading with the most familiar characters wins. `scripts` does the same for other scripts.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import codecs
 
 from ragkit.errors import IngestError
+from ragkit_ingest.parse import scripts
 from ragkit_ingest.parse.chinese_score import familiarity
 
 _SAMPLE_BYTES = 1 << 16  # an encoding shows early
@@ -34,14 +35,18 @@ _NUL_SHARE = 0.2  # of the high bytes in UTF-16; half a text in ASCII letters ha
 _FAMILIAR = (
     0.2  # eight characters of a rare subject score 0.3; Western bytes misread as Chinese under 0
 )
+_LIKELY = frozenset({"cp1252", "latin_1", "iso8859_15", "cp850", "cp437", "cp858"})
+_ESCAPED = b"\x1b$"  # where ISO 2022 goes over to two bytes a character
+UNSURE = "a text in an encoding that cannot be told for certain: save it as UTF-8"
 _DETECTABLE_BYTES = 64  # below that, charset-normalizer guesses
 _DAMAGE = 0.1  # at most one bad byte in ten characters beyond ASCII: still UTF-8, but damaged
 
 
 def decode(data: bytes) -> str:
-    """Decode a text: by its byte order mark, as UTF-8, UTF-16, GB18030, Big5, or as Western.
+    """Decode a text: by its byte order mark, as UTF-8, UTF-16, Chinese, or another.
 
-    Raises IngestError for what is no text. A few damaged bytes become U+FFFD.
+    Raises IngestError for what is no text, or in an encoding that is not sure. A few damaged bytes
+    become U+FFFD.
     """
     for bom, encoding in _BOMS:
         if data.startswith(bom):
@@ -52,13 +57,26 @@ def decode(data: bytes) -> str:
         text = data.decode("utf-8")
     except UnicodeDecodeError:
         text = ""
+    if text and _ESCAPED in data[:_SAMPLE_BYTES]:
+        return _escaped(data) or text
     if text and not _is_binary(data):
         return text
     return data.decode(detect(data), "replace")
 
 
+def _escaped(data: bytes) -> str:
+    """Decode Japanese or Korean that is written in ASCII with escapes; "" where it is not."""
+    try:
+        return data.decode("iso2022_kr" if _ESCAPED + b")C" in data else "iso2022_jp_2")
+    except UnicodeDecodeError:
+        return ""
+
+
 def detect(data: bytes) -> str:
-    """Name the encoding of bytes without a byte order mark. Raises IngestError for binary data."""
+    """Name the encoding of bytes without a byte order mark.
+
+    Raises IngestError for binary data, and where several encodings are as likely.
+    """
     sample = data[:_SAMPLE_BYTES]
     wide = _wide(sample)
     if wide:
@@ -67,11 +85,20 @@ def detect(data: bytes) -> str:
         name: familiarity(text) for name in _CHINESE if (text := _reading(sample, name)) is not None
     }
     best = max(scores, key=lambda name: scores[name], default="")
+    east, score = scripts.east_asian(sample)
+    if east and score > scores.get(best, 0.0):
+        return east
     if best and scores[best] >= _FAMILIAR:
         return best
     if _is_binary(sample):
         raise IngestError("parse", "binary, not text")
-    return "utf-8" if _is_damaged_utf8(sample) else _western(sample)
+    if _is_damaged_utf8(sample):
+        return "utf-8"
+    is_other = scripts.has_other_letters(sample)
+    name = scripts.alphabet(sample) if is_other else scripts.latin(sample, _western(sample))
+    if not name:
+        raise IngestError("parse", UNSURE)
+    return name
 
 
 def lookup(name: str) -> str | None:
@@ -145,7 +172,7 @@ def _western(sample: bytes) -> str:
         import charset_normalizer
 
         best = charset_normalizer.from_bytes(sample).best()
-        if best is not None and not best.encoding.startswith(("utf_", "cp1250", "mac_", "cp037")):
+        if best is not None and best.encoding in _LIKELY:
             return str(best.encoding)
     try:
         sample.decode("cp1252")

@@ -161,6 +161,7 @@ NO_OCR: Final = "OCR is switched off"
 
 CASES: Final[Mapping[str, Case]] = {
     ".txt": Case("文字 kept\n".encode("gb18030"), ("文字 kept",)),
+    ".text": Case("Текст сохранён, kept.\n".encode("koi8-r"), ("Текст сохранён, kept.",)),
     ".md": Case(
         b"---\ntitle: Title kept\n---\n# Heading kept\n\n- Item kept\n\n|A|B|\n|-|-|\n|kept|1|\n",
         ("Heading kept", "Item kept", "kept|1"),
