@@ -12,6 +12,8 @@ _HEAD_WHITE = 0.5  # the same between the lines of a head
 _SIZES = (0.75, 1.25)  # of the head's: the sizes of a table's text
 _MAX_LINES = 150  # arbitrary; of one table on one page
 _MAX_TRIES = 40  # ends tried for one table; arbitrary
+_MAX_TIGHT = 4  # times the head's length: a longer line is text below a heading
+_MAX_TIGHT_CHARS = 40  # arbitrary; of a cell under a head whose cells stand as near as words
 _MAX_HEAD_CHARS = 60  # arbitrary; of a head's cell
 
 
@@ -32,22 +34,31 @@ def _heads(lines: Sequence[Line], place: int) -> bool:
     if not line.font.is_bold or line.rows or line.is_turned:
         return False
     following = lines[place + 1 : place + 4]
-    return line.has_gap or any(
+    return line.has_gap or _is_tight_head(line, following) or any(
         other.font.is_bold and abs(other.middle - line.middle) < 1.5 * line.height
         and (other.left > line.right or other.right < line.left)
         for other in following
     )  # fmt: skip
 
 
+def _is_tight_head(line: Line, following: Sequence[Line]) -> bool:
+    """Say whether a line may be a head whose cells stand as near as words."""
+    below = following[0] if following else None
+    return bool(
+        below and line.gaps and below.gaps and not below.font.is_bold and not line.font.is_fixed
+    )
+
+
 def _table(lines: Sequence[Line]) -> tuple[list[Line], int]:
     """Make a table of the lines from its head on: it, and how many lines it takes."""
     head = _head(lines)
-    end = _end(lines, len(head))
+    is_tight = len(head) == 1 and not head[0].has_gap
+    end = _end(lines, len(head), is_tight=is_tight)
     for size in range(end, max(len(head), end - _MAX_TRIES), -1):
         inside = lines[:size]
         stretches = gutters(inside)
         rows = rows_of([head, inside[len(head) :]], stretches) if stretches else []
-        if not _is_table(rows):
+        if not _is_table(rows) or (is_tight and not _is_full(rows)):
             continue
         left, right = min(line.left for line in inside), max(line.right for line in inside)
         bottom, top = min(line.bottom for line in inside), max(line.top for line in inside)
@@ -67,7 +78,7 @@ def _head(lines: Sequence[Line]) -> list[Line]:
     return head
 
 
-def _end(lines: Sequence[Line], begin: int) -> int:
+def _end(lines: Sequence[Line], begin: int, *, is_tight: bool) -> int:
     """Give the place after the last line that may be of the table."""
     bottom = min(line.bottom for line in lines[:begin])
     height, size = lines[0].height, max(lines[0].font.size, 0.1)
@@ -75,6 +86,8 @@ def _end(lines: Sequence[Line], begin: int) -> int:
         line = lines[place]
         is_below = line.middle < min(part.bottom for part in lines[:begin]) + _HEAD_WHITE * height
         if line.rows or line.is_turned or not is_below:
+            return place
+        if is_tight and len(line.text) > _MAX_TIGHT * len(lines[0].text):
             return place
         is_sized = _SIZES[0] <= line.font.size / size <= _SIZES[1]
         if not is_sized or bottom - line.top > _WHITE * height:
@@ -90,3 +103,7 @@ def _is_table(rows: Sequence[Sequence[str]]) -> bool:
     head = rows[0]
     last = sum(map(bool, rows[-1])) >= 2  # else it is a line of text below the table
     return last and all(head[1:]) and max(map(len, head)) <= _MAX_HEAD_CHARS
+
+
+def _is_full(rows: Sequence[Sequence[str]]) -> bool:
+    return all(cell and len(cell) <= _MAX_TIGHT_CHARS for row in rows for cell in row)

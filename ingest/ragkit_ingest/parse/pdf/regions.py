@@ -15,7 +15,9 @@ from ragkit_ingest.parse.pdf.paragraphs import join
 
 # Line heights of white from top to bottom between two columns, by how many lines it runs through:
 # a few lines of prose have such white by chance. Arbitrary.
-_GUTTERS = ((3, 1.0), (6, 0.6), (10, 0.4), (0, 0.22))
+_GUTTERS = ((2, 1.0), (4, 0.6), (7, 0.4), (0, 0.22))
+_ALIGNED = 0.6  # of the rows: so many words that begin below each other make a column of less white
+_EDGE = 0.4  # points
 _LEVEL = 0.4  # of a line's height: middles so near stand side by side
 _WHITER = 0.2  # of a line's height: so much more white is between rows, less within a cell
 _MAX_COLUMNS = 20  # arbitrary
@@ -34,8 +36,21 @@ def gutters(lines: Sequence[Line]) -> list[Gap]:
     height = median(line.height for line in lines)
     levels = len(_levels(lines))
     width = next(width for most, width in _GUTTERS if levels <= most or not most) * height
-    stretches = free(lines, width, least=width)
+    narrow = _GUTTERS[-1][1] * height
+    stretches = [
+        stretch
+        for stretch in free(lines, narrow, least=narrow)
+        if stretch[1] - stretch[0] >= width or _starts(lines, stretch[1]) >= _ALIGNED * levels > 1
+    ]
     return stretches if len(stretches) < _MAX_COLUMNS else []
+
+
+def _starts(lines: Sequence[Line], x: float) -> int:
+    """Count the lines in which a word begins at a place."""
+    return sum(
+        abs(line.left - x) <= _EDGE or any(abs(gap[1] - x) <= _EDGE for gap in line.gaps)
+        for line in lines
+    )
 
 
 def rows_of(bands: Sequence[Band], stretches: Sequence[Gap]) -> list[Row]:

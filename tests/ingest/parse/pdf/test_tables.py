@@ -146,6 +146,23 @@ def test_a_bold_head_over_columns_without_rules() -> None:
     ]  # fmt: skip
 
 
+def test_a_bold_head_over_columns_as_near_as_words() -> None:
+    page = ""
+    for n, row in enumerate([("Tab1", "Tab2", "Tab3"), ("A", "B", "C"), ("D", "E", "F")]):
+        for x, cell in zip((72, 102, 132), row, strict=True):
+            page += text(x, 602 - 16 * n, cell, font="F3" if n else "F4")
+    assert tables(text(72, 700, BODY) + page + text(72, 530, BODY)) == [
+        ["| Tab1 | Tab2 | Tab3 |", "| - | - | - |", "| A | B | C |", "| D | E | F |"]
+    ]
+
+
+def test_a_bold_heading_over_short_lines_is_no_table() -> None:
+    lines = ["The quick gauge", "A lid of steel", "It is closed", "by two bolts"]
+    page = text(72, 616, "What it is", font="F4")
+    page += "".join(text(72, 602 - 14 * n, line, font="F3") for n, line in enumerate(lines))
+    assert tables(text(72, 700, BODY) + page) == []
+
+
 @pytest.mark.parametrize("font", ["F1", "F2"])
 def test_two_columns_of_text_between_rules_are_no_table(font: str) -> None:
     left = ["The first column begins here and", "goes on below, line after line,"] * 3
