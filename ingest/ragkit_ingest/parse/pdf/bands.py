@@ -28,9 +28,9 @@ def with_banded(
     for rules in _groups([rule for rule in level if not _is_crossed(rule, upright)]):
         begin = 0
         while begin < len(rules) - 1 and failures < _MAX_FAILURES:
-            before = len(remaining)
+            size = len(remaining)
             remaining, begin = _with_table(remaining, rules[: begin + _MAX_BANDS], begin)
-            failures += len(remaining) == before
+            failures += len(remaining) == size
     return remaining
 
 
@@ -68,7 +68,9 @@ def _with_table(lines: list[Line], rules: list[Rule], begin: int) -> tuple[list[
     end = begin
     for above, below in zip(rules[begin:], rules[begin + 1 :], strict=False):
         band = _between(lines, above, below.at, above.at)
-        if not band or not gutters([*(line for each in bands for line in each), *band]):
+        if not band or not gutters(
+            [*(line for lines_of_band in bands for line in lines_of_band), *band]
+        ):
             break
         bands.append(band)
         end += 1
@@ -88,9 +90,9 @@ def _with_table(lines: list[Line], rules: list[Rule], begin: int) -> tuple[list[
     table = Line(
         "", rule.begin, rule.end, bottom, top - bottom, rows=tuple(rows), font=bands[-1][0].font
     )
-    before = [line for line in lines[:place] if id(line) not in numbers]
-    after = [line for line in lines[place:] if id(line) not in numbers]
-    return [*before, table, *after], end
+    preceding = [line for line in lines[:place] if id(line) not in numbers]
+    following = [line for line in lines[place:] if id(line) not in numbers]
+    return [*preceding, table, *following], end
 
 
 def _between(lines: Sequence[Line], rule: Rule, bottom: float, top: float) -> list[Line]:

@@ -115,10 +115,10 @@ def _are_numbered(halves: Sequence[Sequence[Line]]) -> bool:
     return numbers[0] >= 0 and numbers[1] == numbers[0] + 1
 
 
-def _by_place(lines: Sequence[Line], apart: float, depth: int = 0) -> list[Line]:
+def _by_place(lines: Sequence[Line], white: float, depth: int = 0) -> list[Line]:
     """Order lines from the top down, column by column.
 
-    White from edge to edge of more than `apart` line heights ends all columns.
+    White from edge to edge of more than `white` line heights ends all columns.
     """
     upright = [line for line in lines if not line.is_turned]
     turned = _turned([line for line in lines if line.is_turned], depth)
@@ -126,10 +126,10 @@ def _by_place(lines: Sequence[Line], apart: float, depth: int = 0) -> list[Line]
         return upright + turned
     height = max(usual_height(upright), 1.0)
     ordered: list[Line] = []
-    for group in _groups(_strips(_blocks(upright)), height, apart):
+    for group in _groups(_strips(_blocks(upright)), height, white):
         columns = _columns([line for strip in group for line in strip.lines], height)
         for column in columns:
-            ordered += _by_place(column, apart, depth + 1)
+            ordered += _by_place(column, white, depth + 1)
         if not columns:
             ordered += [line for strip in group for line in strip.lines]
     return ordered + turned
@@ -243,14 +243,14 @@ def _core_bottom(line: Line) -> float:
     return line.middle - (line.height / 2 if line.rows else _CORE * line.height)
 
 
-def _groups(strips: Sequence[_Strip], height: float, apart: float) -> list[list[_Strip]]:
+def _groups(strips: Sequence[_Strip], height: float, white: float) -> list[list[_Strip]]:
     """Put strips together as long as a gutter runs through all of them."""
     groups: list[list[_Strip]] = []
     occupied: list[Gap] = []
     for strip in strips:
         strip_spans = _occupied(strip, height)
         together = _merged(sorted([*occupied, *strip_spans]))
-        is_near = bool(groups) and groups[-1][-1].bottom - strip.top <= apart * height
+        is_near = bool(groups) and groups[-1][-1].bottom - strip.top <= white * height
         if is_near and _between(together, _GUTTER * height):
             groups[-1].append(strip)
             occupied = together

@@ -35,9 +35,9 @@ def _heads(lines: Sequence[Line], place: int) -> bool:
         return False
     following = lines[place + 1 : place + 4]
     return line.has_gap or _is_tight_head(line, following) or any(
-        other.font.is_bold and abs(other.middle - line.middle) < 1.5 * line.height
-        and (other.left > line.right or other.right < line.left)
-        for other in following
+        neighbour.font.is_bold and abs(neighbour.middle - line.middle) < 1.5 * line.height
+        and (neighbour.left > line.right or neighbour.right < line.left)
+        for neighbour in following
     )  # fmt: skip
 
 

@@ -167,8 +167,8 @@ def _places(run: _Run, body: Font) -> Iterator[tuple[str, int]]:
         yield run.text, height
     number = _PAGE_NUMBER.search(run.text)
     if number and len(run.text) >= _MIN_RUNNING_CHARS:
-        rest = run.text[: number.start()] + run.text[number.end() :]
-        yield f"{rest}\0{int(number.group()) - run.page}", height
+        unnumbered = run.text[: number.start()] + run.text[number.end() :]
+        yield f"{unnumbered}\0{int(number.group()) - run.page}", height
 
 
 def _characters(pages: Sequence[Sequence[Line]]) -> Counter[Font]:
@@ -244,18 +244,18 @@ def _is_heading(run: _Run, page: Sequence[Line], body: Font, step: float) -> boo
     is_larger = run.font.size >= _LARGER * body.size
     if len(run.lines) > _MAX_LINES or not _reads_as_heading(text, is_larger=is_larger):
         return False
-    before = page[run.place - 1] if run.place else None
+    above = page[run.place - 1] if run.place else None
     end = run.place + len(run.lines)
-    after = page[end] if end < len(page) else None
-    if any(line and _is_beside(run, line) for line in (before, after)):
+    below = page[end] if end < len(page) else None
+    if any(line and _is_beside(run, line) for line in (above, below)):
         return False
     if any(_has_columns(line) for line in run.lines):
         return False
     if is_much_larger:
         return True
-    if not is_larger and (after is None or (after.has_gap and not _depth(text))):
+    if not is_larger and (below is None or (below.has_gap and not _depth(text))):
         return False  # a signature, the head of a table
-    return _is_apart(run.lines[0], before, step) and not _opens_paragraph(run, after, step)
+    return _is_apart(run.lines[0], above, step) and not _opens_paragraph(run, below, step)
 
 
 def _reads_as_heading(text: str, *, is_larger: bool) -> bool:
@@ -289,19 +289,19 @@ def _has_columns(line: Line) -> bool:
     return wide != [0] or not (_depth(f"{words[0]} ") or words[0].rstrip(".").isalnum())
 
 
-def _is_apart(line: Line, before: Line | None, step: float) -> bool:
-    if before is None or before.rows or before.bottom < line.bottom:
+def _is_apart(line: Line, above: Line | None, step: float) -> bool:
+    if above is None or above.rows or above.bottom < line.bottom:
         return True
-    return before.bottom - line.bottom >= _APART * max(step, line.font.size)
+    return above.bottom - line.bottom >= _APART * max(step, line.font.size)
 
 
-def _opens_paragraph(run: _Run, after: Line | None, step: float) -> bool:
+def _opens_paragraph(run: _Run, below: Line | None, step: float) -> bool:
     """Say whether a paragraph goes on below the run: near, and the run as wide as its lines."""
-    if after is None or after.rows or after.bottom > run.lines[-1].bottom:
+    if below is None or below.rows or below.bottom > run.lines[-1].bottom:
         return False
     last = run.lines[-1]
-    is_near = last.bottom - after.bottom <= _APART * max(step, last.font.size)
-    return is_near and last.right >= after.right - last.font.size and not _depth(run.text)
+    is_near = last.bottom - below.bottom <= _APART * max(step, last.font.size)
+    return is_near and last.right >= below.right - last.font.size and not _depth(run.text)
 
 
 def _with_levels(runs: Iterable[_Run]) -> dict[tuple[int, int], Heading]:

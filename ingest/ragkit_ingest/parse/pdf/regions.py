@@ -35,7 +35,7 @@ def gutters(lines: Sequence[Line]) -> list[Gap]:
         return []
     height = median(line.height for line in lines)
     levels = len(_levels(lines))
-    width = next(width for most, width in _GUTTERS if levels <= most or not most) * height
+    width = next(width for limit, width in _GUTTERS if levels <= limit or not limit) * height
     narrow = _GUTTERS[-1][1] * height
     stretches = [
         stretch
@@ -62,8 +62,8 @@ def rows_of(bands: Sequence[Band], stretches: Sequence[Gap]) -> list[Row]:
     rows = _rows(bands, stretches)
     stray = _stray(rows)
     if stray:
-        rest = [stretch for place, stretch in enumerate(stretches) if place + 1 not in stray]
-        return rows_of(bands, rest) if rest else []
+        remaining = [stretch for place, stretch in enumerate(stretches) if place + 1 not in stray]
+        return rows_of(bands, remaining) if remaining else []
     return rows if _are_table(rows, [line for band in bands for line in band], stretches) else []
 
 
@@ -126,11 +126,11 @@ def _chunks(parts: Sequence[Line], stretches: Sequence[Gap]) -> list[list[Line]]
         for above, below in pairwise(levels)
     ]
     height = median(part.height for part in parts) if parts else 0.0
-    apart = [white for white in whites if white >= -_WHITER * height]
-    centred = _centred(levels, stretches) if len(apart) < len(whites) else []
-    inner = min([*_inner_whites(parts, stretches), *apart], default=0.0)
-    if apart and max(apart) - inner > _WHITER * height:
-        limit = (max(apart) + inner) / 2
+    level_whites = [white for white in whites if white >= -_WHITER * height]
+    centred = _centred(levels, stretches) if len(level_whites) < len(whites) else []
+    inner = min([*_inner_whites(parts, stretches), *level_whites], default=0.0)
+    if level_whites and max(level_whites) - inner > _WHITER * height:
+        limit = (max(level_whites) + inner) / 2
         cuts = [place for place, white in enumerate(whites, 1) if white > limit]
     elif centred:
         cuts = centred
