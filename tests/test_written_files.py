@@ -34,6 +34,8 @@ ALLOWED: Final = {
     ("eval/ragkit_eval/sandbox/inside.py", "_enter_namespaces"): "files of /proc",
     ("eval/ragkit_eval/sandbox/inside.py", "_build_root"): "folders of a file system that no other"
     " process sees",
+    ("ingest/ragkit_ingest/parse/office/conversion.py", "converted"): "files in a folder of"
+    " tempfile's, 0700",
     ("ragkit/cli/calibrate.py", "_draw"): "curves of scores: no text, no key",
     ("ragkit/store/server/programs.py", "copied"): "PostgreSQL's programs, for its account to run",
     (

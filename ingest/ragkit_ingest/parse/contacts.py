@@ -83,9 +83,9 @@ def _lines(record: list[ContentLine]) -> list[str]:
     for line in record:
         label = _LABELS.get(line.name)
         kinds = [kind for kind in line.parameters.get("TYPE", "").split(",") if kind]
-        spoken = [kind.lower() for kind in kinds if kind.upper() not in _SILENT]
+        labels = [kind.lower() for kind in kinds if kind.upper() not in _SILENT]
         text = ", ".join(filter(None, (" ".join(part.split()) for part in line.parts())))
         if label and text:
-            kind = f" ({', '.join(spoken)})" if spoken else ""
+            kind = f" ({', '.join(labels)})" if labels else ""
             lines.append(f"{label}{kind}: {text}")
     return lines

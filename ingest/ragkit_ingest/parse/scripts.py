@@ -96,9 +96,9 @@ def alphabet(sample: bytes) -> str:
     ranked = sorted(readings.values(), reverse=True)
     if not ranked or ranked[0][0] < _SURE:
         return ""
-    score, best = ranked[0]
-    others = (other for other, name in ranked if name != best and {name, best} != _SISTERS)
-    return best if score - next(others, 0.0) >= _APART else ""
+    top, best = ranked[0]
+    scores = (score for score, name in ranked if name != best and {name, best} != _SISTERS)
+    return best if top - next(scores, 0.0) >= _APART else ""
 
 
 def latin(sample: bytes, name: str) -> str:
@@ -111,10 +111,10 @@ def latin(sample: bytes, name: str) -> str:
     if usual < _STRANGE:
         return name
     readings: dict[str, tuple[float, str]] = {}  # the first name of equal readings
-    for other, languages in _LATIN:
-        reading = _reading(sample, other)
+    for codec, languages in _LATIN:
+        reading = _reading(sample, codec)
         if reading and reading not in readings:
-            readings[reading] = (_strangeness(reading, languages), other)
+            readings[reading] = (_strangeness(reading, languages), codec)
     ranked = sorted(readings.values())
     best, second = (score for score, _ in (*ranked, (1.0, ""), (1.0, ""))[:2])
     if best < _STRANGE and second - best > 0.9 / high:  # a character, or more, tells them apart

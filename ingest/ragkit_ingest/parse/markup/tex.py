@@ -123,22 +123,22 @@ class _Reader:
 
     def _begin(self, place: int, end: int) -> int:
         name, last = self._source.environment(place), self._source.ends.get(place, end)
-        after = min(place + _FRAME, end)
+        next_place = min(place + _FRAME, end)
         if name in LISTS:
             self._flush()
             self._lists.append(0 if LISTS[name] else None)
-            return self._past_options(after)
+            return self._past_options(next_place)
         if last >= end:  # it is not closed
-            return after
+            return next_place
         if name in DRAWINGS or name == "comment":
             self._notes["drawings"] += name in DRAWINGS
             return last + _FRAME
         if name in CODE and not self._depth:
-            after = self._past(self._past_options(after), ARGUMENTS.get(name, 0))
+            next_place = self._past(self._past_options(next_place), ARGUMENTS.get(name, 0))
             self._flush()
-            self._builder.code(self._source.text(after, last))
+            self._builder.code(self._source.text(next_place, last))
             return last + _FRAME
-        return self._environment(name, after, last)
+        return self._environment(name, next_place, last)
 
     def _environment(self, name: str, place: int, end: int) -> int:
         """Read a formula or a table; go into any other environment."""
@@ -181,50 +181,52 @@ class _Reader:
 
     def _command(self, place: int, end: int) -> int:
         name = self._tokens[place][1:]
-        plain, after = name.rstrip("*"), place + 1
+        plain, next_place = name.rstrip("*"), place + 1
         if plain in HEADINGS:
-            text, after = self._argument(self._past_options(after))
+            text, next_place = self._argument(self._past_options(next_place))
             self._flush()
             self._builder.heading(HEADINGS[plain] - self._top + 1, text)
         elif name == "item":
-            after = self._item(after)
+            next_place = self._item(next_place)
         elif name in {"footnote", "footnotetext", "caption"}:
-            after = self._aside(name, after)
-        elif name in ACCENTS and (not name.isalpha() or self._tokens[after : after + 1] == ["{"]):
-            after = self._accent(ACCENTS[name], after)
+            next_place = self._aside(name, next_place)
+        elif name in ACCENTS and (
+            not name.isalpha() or self._tokens[next_place : next_place + 1] == ["{"]
+        ):
+            next_place = self._accent(ACCENTS[name], next_place)
         elif name in CHARACTERS:
             self._line.append(CHARACTERS[name])
-            self._strip(after)
+            self._strip(next_place)
         elif name == "verb":
-            after = self._verbatim(after, end)
+            next_place = self._verbatim(next_place, end)
         elif name in INCLUDES:
             self._notes["includes"] += 1
-            after = self._past(self._past_options(after), 1)
+            next_place = self._past(self._past_options(next_place), 1)
         elif plain in REFERENCES or name == "bibitem":
-            after = self._reference(name, after)
+            next_place = self._reference(name, next_place)
         elif name in DROPPED:
-            after = self._past(after, DROPPED[name])
+            next_place = self._past(next_place, DROPPED[name])
         elif name.isalpha():
-            after = self._past_options(after)
+            next_place = self._past_options(next_place)
         else:
             self._line.append(_sign(name))
-        return after
+        return next_place
 
     def _item(self, place: int) -> int:
         """Begin an item; a label in square brackets stands before its text."""
         self._flush()
-        after = self._past_options(place)
+        next_place = self._past_options(place)
         if self._lists and self._lists[-1] is not None:
             self._lists[-1] += 1
             self._marker = f"{self._lists[-1]}."
         else:
             self._marker = "-"
-        if after > place:
-            self._line.append(self._inline(place + 1, after - 1) + ": ")
-        return after
+        if next_place > place:
+            self._line.append(self._inline(place + 1, next_place - 1) + ": ")
+        return next_place
 
     def _aside(self, name: str, place: int) -> int:
-        text, after = self._argument(self._past_options(place))
+        text, next_place = self._argument(self._past_options(place))
         text = " ".join(text.split())
         if name == "caption":
             self._flush()
@@ -233,21 +235,21 @@ class _Reader:
         elif text:
             self._footnotes.append(text)
             self._line.append(f"[^{len(self._footnotes)}]" if name == "footnote" else "")
-        return after
+        return next_place
 
     def _accent(self, mark: str, place: int) -> int:
         """Put an accent on the letter that follows."""
         if self._tokens[place : place + 1] == ["{"]:
-            text, after = self._argument(place)
+            text, next_place = self._argument(place)
         else:
-            after = place + 1
+            next_place = place + 1
             text = self._tokens[place].lstrip() if place < len(self._tokens) else ""
             if text.startswith("\\"):
                 text = CHARACTERS.get(text[1:], "")
         letter = {"ı": "i", "ȷ": "j"}.get(text[:1], text[:1])
         mark = mark if letter.isalpha() else ""
         self._line.append(unicodedata.normalize("NFC", letter + mark) + _written(text[1:]))
-        return after
+        return next_place
 
     def _verbatim(self, place: int, end: int) -> int:
         """Copy what two equal characters enclose."""
@@ -265,20 +267,20 @@ class _Reader:
 
     def _reference(self, name: str, place: int) -> int:
         start = place
-        while (after := self._past_options(start)) > start:
-            start = after
-        inner, after = self._group(start)
+        while (next_place := self._past_options(start)) > start:
+            start = next_place
+        inner, next_place = self._group(start)
         key = self._source.text(*inner).strip()
         if name == "bibitem":
             self._flush()
             self._marker = "-"
         self._line.append(f"[{key}]" + (" " if name == "bibitem" else ""))
-        return after
+        return next_place
 
     def _argument(self, place: int) -> tuple[str, int]:
         """Read an argument in braces; return its text and the place after it."""
-        inner, after = self._group(place)
-        return self._inline(*inner), after
+        inner, next_place = self._group(place)
+        return self._inline(*inner), next_place
 
     def _inline(self, place: int, end: int) -> str:
         """Read a part of the source as running text."""

@@ -152,10 +152,10 @@ class _Reader:
     def _close(self) -> None:
         self._decode()
         self._to_skip = 0
-        before = self._groups.pop() if self._groups else _Group()
+        outer = self._groups.pop() if self._groups else _Group()
         name = self._group.destination
-        self._group = before
-        if name == before.destination:
+        self._group = outer
+        if name == outer.destination:
             return
         text = "".join(self._line).strip()
         if name == "footnote" and self._lines:
