@@ -10,6 +10,10 @@ COMMANDS = {
     "rag": Entry("ragkit_eval.cli.rag:rag", "Score whole answers over a collection."),
     "retrieval": Entry("ragkit_eval.cli.retrieval:retrieval", "Score what a collection finds."),
     "score": Entry("ragkit_eval.cli.score:score", "Score predictions made elsewhere."),
+    "import": Entry(
+        "ragkit_eval.cli.import_runs:import_runs",
+        "Read lm-evaluation-harness's or Inspect's logs as a run.",
+    ),
     "compare": Entry("ragkit_eval.cli.compare:compare", "Compare runs, paired by item."),
     "gate": Entry("ragkit_eval.cli.gate:gate", "Fail when a run is worse than a baseline."),
     "report": Entry(
