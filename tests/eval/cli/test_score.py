@@ -58,7 +58,7 @@ def test_several_metrics_for_people(tmp_path: Path) -> None:
     assert ["item", "contains", "bleu", "rouge-1:recall"] in rows
     assert ["b", "1.0000", "0.1775", "1.0000"] in rows
     assert "bleu: 1- to 4-gram precisions" in result.stdout
-    assert "rouge-1|tok:words+cjk-characters|" in result.stdout
+    assert "rouge-1|tok:words+cjk-characters-superscripts|" in result.stdout
 
 
 def test_bleu_of_a_set_is_of_the_whole(tmp_path: Path) -> None:
