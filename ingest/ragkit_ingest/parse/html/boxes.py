@@ -29,7 +29,7 @@ _KINDS = {
     "buttons": frozenset(
         "share sharing sharebar social sociable newsletter newsletters subscribe subscription"
         " signup breadcrumb breadcrumbs nav navbar navigation toolbar pagination pager tagcloud"
-        " copyright login follow skip jump".split()
+        " copyright login follow skip jump toc".split()
     ),
 }
 # "has-sidebar" is a page with everything.

@@ -8,7 +8,8 @@ from collections.abc import Mapping
 CONTROLS = frozenset({"a", "span"})  # tags of elements that can be controls
 _EDITS = frozenset({"mw-editsection", "editsection", "edit-section", "edit-link", "wiki-edit"})
 _MARKS = frozenset({"headerlink", "anchor-link", "anchorjs-link", "hash-link", "heading-anchor"})
-_EDIT_TARGET = re.compile(r"[?&](?:ve)?action=edit(?:&|$)|/edit(?:/|$|\?)")
+# A red link leads to a page that nobody has written yet; its text is one of a sentence.
+_EDIT_TARGET = re.compile(r"[?&](?:ve)?action=edit(?:&(?!.{0,500}redlink)|$)")
 _EMPTY_BRACKETS = re.compile(r"\s*[\[【][\s|/·,]*[\]】]\s*$")
 
 

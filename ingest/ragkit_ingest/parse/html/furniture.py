@@ -130,6 +130,8 @@ def _in_own_box(blocks: list[_Block], boxes: Boxes, title: str) -> list[_Block]:
     inner = boxes.spread([text_box])
     first = next(place for place, block in enumerate(blocks) if block.box in inner)
     titles = [place for place in range(first) if _is_titled(blocks[place].piece, title)]
+    if not titles:
+        titles = [place for place in range(max(first - 3, 0), first) if _is_headed(blocks[place])]
     start = titles[0] if titles else first
     return [
         block
@@ -154,6 +156,12 @@ def _widened(box: int, blocks: list[_Block], boxes: Boxes) -> int:
             break
         text_box = box
     return text_box
+
+
+def _is_headed(block: _Block) -> bool:
+    """Say whether a block right before the text is its heading, at whatever level."""
+    is_heading = block.piece.kind == "heading" and block.weight > 0
+    return is_heading and not leads_elsewhere(block.piece.text)
 
 
 def _leads(block: _Block) -> bool:

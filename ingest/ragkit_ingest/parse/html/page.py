@@ -155,8 +155,6 @@ class _Walker:
             return
         if tag in APART:
             self._flush()
-        if tag not in VOID:
-            self.regions.leave(tag)
         if tag == "a":
             self._anchors.close(self._inline)
         elif tag == "title":
@@ -172,6 +170,8 @@ class _Walker:
                 self._lists.pop()
         else:
             self._end_table(tag)
+        if tag not in VOID:
+            self.regions.leave(tag)
 
     def data(self, text: str) -> None:
         if self._in_title:

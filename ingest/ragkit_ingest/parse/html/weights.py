@@ -10,6 +10,7 @@ from ragkit_ingest.parse.content import Piece
 PROSE = 80  # weight of a paragraph of running text; buttons, bylines and teasers weigh less
 _MOSTLY_LINKS = 0.75  # arbitrary, tried on documentation, news and shop pages
 _MIN_LINKS = 3
+_MIN_LINKS_OF_CELL = 2  # on average, with the cells that name the lists
 _CJK = re.compile(f"[{CJK}]")
 
 
@@ -26,8 +27,14 @@ def is_prose(piece: Piece) -> bool:
     if piece.kind == "code":
         return True
     if piece.kind == "table":
-        return not (len(piece.rows) <= 1 and is_links(piece))
+        return not (is_links(piece) and _has_lists(piece))
     return weight(piece) >= PROSE
+
+
+def _has_lists(piece: Piece) -> bool:
+    """Say whether a table's cells hold several links each, as no table of data has."""
+    cells = sum(cell != "" for row in piece.rows for cell in row)
+    return len(piece.rows) <= 1 or piece.place.links >= _MIN_LINKS_OF_CELL * cells
 
 
 def is_links(piece: Piece) -> bool:

@@ -55,6 +55,13 @@ def test_what_edits_or_marks_a_section_is_no_text(heading: str) -> None:
     assert parsed.text == f"# Gauge\n\n{PROSE.strip()}\n\n## Care\n\n{CARE.strip()}\n"
 
 
+def test_a_link_to_a_page_that_is_not_written_yet_is_text() -> None:
+    red = '<a class="new" href="/w?title=Ann&amp;action=edit&amp;redlink=1">Ann Example</a>'
+    assert parse(f"<p>The gauge was made by {red} and others.</p>").text == (
+        "The gauge was made by Ann Example and others.\n"
+    )
+
+
 @pytest.mark.parametrize(
     "box",
     [
@@ -62,6 +69,11 @@ def test_what_edits_or_marks_a_section_is_no_text(heading: str) -> None:
         '<div role="navigation"><table><tr><th>Gauges</th><td><a href="/a">Radar</a></td></tr>'
         "</table></div>",
         f'<div class="navbox"><table><tr><td>{links(*NAMES)}</td></tr></table></div>',
+        "<table>"
+        + "".join(f"<tr><th>Kind {n}</th><td>{links(*NAMES)}</td></tr>" for n in range(4))
+        + "</table>",
+        f'<div id="toc"><h2>Contents</h2><ul>{links("Parts", "Repair", tag="li")}</ul></div>',
+        '<table class="sidebar"><tr><th>Series on gauges<tr><td><a href="/r">Radar</a></table>',
         '<div class="hatnote">For other uses, see <a href="/b">Gauge (rail)</a>.</div>',
         f'<div id="catlinks">Categories: {links("Tools", "Levels", "Radar")}</div>',
         f'<div class="related-posts"><h3>Related</h3>{links("Pumps", "Valves")}</div>',
@@ -137,6 +149,17 @@ def test_a_page_of_nothing_but_divs_gives_its_text(
             "- 8 seals of rubber",
         ),
         (f"<p>{PROSE * 2}</p><h2>Search</h2><p>Finds words.</p>", "## Search\n\nFinds"),
+        (
+            f"<p>{PROSE * 2}</p><table>"
+            + "".join(f'<tr><td><a href="/{n}">Form {n}</a><td>PDF' for n in range(9))
+            + "</table><p>End.</p>",
+            "| Form 8 | PDF |",
+        ),
+        (
+            f"<div><h2>Is it dry?</h2></div><table><tr><th>Author<th>Text<tr><td>Ann<td>{PROSE * 4}"
+            f"<tr><td>Bo<td>{CARE * 4}</table>",
+            "## Is it dry?",
+        ),
         (f"<div>{PROSE * 2}</div>" + "<div>Yes, 4 €.</div>" * 2, "Yes, 4 €.\n\nYes, 4 €."),
     ],
     ids=[
@@ -150,6 +173,8 @@ def test_a_page_of_nothing_but_divs_gives_its_text(
             "terms",
             "list beside a text",
             "section",
+            "table of links",
+            "heading before a table",
             "repeated answer",
         ),
     ],
