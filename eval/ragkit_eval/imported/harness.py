@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -45,10 +45,14 @@ class _Results:
 
 @dataclass(slots=True)
 class _Document:
-    """The lines of one document: the first one, and the scores under every filter."""
+    """The lines of one document: the sample of the first one, with the scores of every filter.
+
+    `filters` has the place of each filter's line. `scores` are the sample's.
+    """
 
     where: str
-    line: Mapping[str, Any]
+    sample: Sample
+    method: str
     filters: dict[str, str]
     scores: dict[str, float]
 
@@ -80,14 +84,14 @@ def read_harness(path: Path) -> ImportedTask:
                 metrics.setdefault(name, _sign(metric, chosen, results))
             elif line.get(metric) is not None:
                 left_out[name] = None
-    samples = [_make_sample(id, document) for id, document in sorted(documents.items(), key=_order)]
+    ordered = [document for _, document in sorted(documents.items(), key=_order)]
     return make_task(
         str(path),
         results.task,
-        samples,
+        [document.sample for document in ordered],
         metrics,
         version=results.version,
-        method=_find_method(documents.values()),
+        method=ordered[0].method if ordered else "generate",
         model=results.model,
         facts=results.facts,
         created=results.created,
@@ -103,13 +107,16 @@ def read_harness(path: Path) -> ImportedTask:
 def _add_line(documents: dict[str, _Document], line: Mapping[str, Any], where: str) -> _Document:
     id = text(line["doc_id"])
     chosen = text(line.get("filter") or _NO_FILTER)
-    document = documents.setdefault(id, _Document(where, line, {}, {}))
+    document = documents.get(id)
+    if document is None:
+        document = documents[id] = _make_document(id, line, where)
     if chosen in document.filters:
         raise UsageError(
             f"{where}: the document {id} with the filter {chosen!r} stands already at"
             f" {document.filters[chosen]}: give the log of one evaluation"
         )
-    if _find_question(line) != _find_question(document.line):
+    item = document.sample.item
+    if document.filters and _find_question(line) != (item.prompt, *item.targets):
         raise UsageError(
             f"{where}: the document {id} is another one at {document.where}: give the log of one"
             " evaluation"
@@ -138,8 +145,7 @@ def _order(entry: tuple[str, _Document]) -> tuple[int, str]:
     return (int(id), "") if id.isascii() and id.isdigit() and len(id) < 19 else (1 << 62, id)
 
 
-def _make_sample(id: str, document: _Document) -> Sample:
-    line = document.line
+def _make_document(id: str, line: Mapping[str, Any], where: str) -> _Document:
     requests = _read_requests(line.get("arguments"))
     prompt = requests[0][0] if requests else ""
     choices = _find_choices(requests)
@@ -148,22 +154,19 @@ def _make_sample(id: str, document: _Document) -> Sample:
     question, target_text = _find_question(line)
     doc = mapping(line.get("doc"))
     shown = next((doc[name] for name in _QUESTION_FIELDS if isinstance(doc.get(name), str)), "")
-    return Sample(
+    scores: dict[str, float] = {}
+    sample = Sample(
         item=Item(id, question, (target_text,), choices=tuple(map(str.strip, choices))),
-        scores=document.scores,
+        scores=scores,
         question=shown or prompt,
         targets=(target,),
         prompt=prompt,
         prediction=_find_prediction(responses, choices),
         output="" if choices else _first_text(line.get("resps")),
     )
-
-
-def _find_method(documents: Iterable[_Document]) -> str:
-    """Return how the items were asked: a request for a likelihood has a text to continue with."""
-    first = next(iter(documents), None)
-    requests = _read_requests(first.line.get("arguments")) if first else []
-    return "loglikelihood" if requests and requests[0][1] is not None else "generate"
+    # A request for a likelihood has a text to continue with.
+    method = "loglikelihood" if requests and requests[0][1] is not None else "generate"
+    return _Document(where, sample, method, {}, scores)
 
 
 def _find_question(line: Mapping[str, Any]) -> tuple[str, str]:
