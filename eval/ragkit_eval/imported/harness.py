@@ -32,7 +32,10 @@ _QUESTION_FIELDS = ("question", "query", "problem", "input")  # of a document, m
 
 @dataclass(frozen=True, slots=True)
 class _Results:
-    """What results_DATE.json says of one task; empty where there is no such file."""
+    """What results_DATE.json says of one task; empty where there is no such file.
+
+    Metrics of which lower is better become negative: of every metric of a run higher is better.
+    """
 
     task: str
     model: str = ""
@@ -79,6 +82,8 @@ def read_harness(path: Path) -> ImportedTask:
         for metric in _list_metrics(line):
             value = finite(line.get(metric))
             name = metric if chosen == _NO_FILTER else f"{metric},{chosen}"
+            if value is not None and metric in results.lower_is_better:
+                name, value = f"-{name}", -value
             if value is not None:
                 document.scores[name] = value
                 metrics.setdefault(name, _sign(metric, chosen, results))
@@ -96,9 +101,10 @@ def read_harness(path: Path) -> ImportedTask:
         facts=results.facts,
         created=results.created,
         notes=[
-            f"{results.task}: {metric} is better when it is lower: a difference above 0 is worse"
+            f"{results.task}: {metric[1:]} is better when it is lower: {metric} is its negative,"
+            " so that higher is better"
             for metric in metrics
-            if metric.partition(",")[0] in results.lower_is_better
+            if metric[1:].partition(",")[0] in results.lower_is_better
         ],
         left_out=[name for name in left_out if name not in metrics],
     )

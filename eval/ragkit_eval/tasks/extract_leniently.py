@@ -72,9 +72,11 @@ def same_answer(answer: str, target: str) -> bool:
         return True
     option = _OPTION.fullmatch(expected)
     if option:
-        letter = option[1]
-        return re.match(rf"\({letter}\)|(?:option )?{letter}(?:[).:]|$)", answer) is not None
-    return expected in _WORDS and re.match(rf"{expected}\b", answer) is not None
+        rest = answer.removeprefix("option ")
+        begins = rest.startswith(option[1]) and (len(rest) == 1 or rest[1] in ").:")
+        return begins or answer.startswith(expected)
+    after = answer[len(expected) : len(expected) + 1]
+    return expected in _WORDS and answer.startswith(expected) and not after.isalnum()
 
 
 def _plain(text: str) -> str:

@@ -76,11 +76,19 @@ def test_lines_of_versions_that_list_no_metrics(tmp_path: Path) -> None:
     assert sample.prediction == "Rhine"
 
 
-def test_a_metric_that_is_better_when_lower_is_noted(tmp_path: Path) -> None:
+def test_a_metric_that_is_better_when_lower_becomes_negative(tmp_path: Path) -> None:
+    """In a run higher is better, so that compare and gate read it the right way round."""
     path = write_samples(tmp_path, "sums", [sum_line(1, "none", 0.0, distance=3)])
     write_results(tmp_path, "m", {"sums": "1"}, higher_is_better={"sums": {"distance": False}})
-    (note,) = read_harness(path).notes
-    assert "distance is better when it is lower" in note
+    task = read_harness(path)
+    (note,) = task.notes
+    assert note == (
+        "sums: distance is better when it is lower: -distance is its negative, so that higher is"
+        " better"
+    )
+    (sample,) = task.samples
+    assert sample.scores["-distance"] == -3
+    assert "distance" not in task.metrics
 
 
 def test_the_task_has_its_name_of_the_results(tmp_path: Path) -> None:

@@ -55,15 +55,12 @@ _DECIMAL = re.compile(
 _CHAPTER = re.compile(
     r"第[一二三四五六七八九十百零〇\d]{1,5}[编編篇部章节節](?=\s|\w)[^，。；,;]*\s*$"
 )
-_CHINESE_DEPTHS = tuple(
-    re.compile(pattern)
-    for pattern in (
-        r"第[一二三四五六七八九十百\d]+[编編篇部章]",
-        r"第[一二三四五六七八九十百\d]+[节節]",
-        r"[一二三四五六七八九十]{1,3}、",
-        r"[（(][一二三四五六七八九十]{1,3}[)）]",
-        r"\d{1,2}[.、．]",
-    )
+_CHINESE_DEPTHS = (
+    re.compile(r"第[一二三四五六七八九十百\d]+[编編篇部章]"),
+    re.compile(r"第[一二三四五六七八九十百\d]+[节節]"),
+    re.compile(r"[一二三四五六七八九十]{1,3}、"),
+    re.compile(r"[（(][一二三四五六七八九十]{1,3}[)）]"),
+    re.compile(r"\d{1,2}[.、．]"),
 )
 
 

@@ -21,6 +21,9 @@ _EDGE = 0.4  # points
 _LEVEL = 0.4  # of a line's height: middles so near stand side by side
 _WHITER = 0.2  # of a line's height: so much more white is between rows, less within a cell
 _MAX_COLUMNS = 20  # arbitrary
+_MAX_SHORT_CHARS = 24  # of a cell that has a line of its own; arbitrary
+_MIN_WIDE = 2  # stretches of white, and more heights than these, where words tell rows apart
+_MOSTLY_FULL = 0.6  # of the heights: so many have a cell in every column
 _MIN_FILLED = 0.5  # of the cells
 _FEW = 0.2  # of a column's cells
 _MAX_CELL_CHARS = 400  # arbitrary; a longer cell is a text
@@ -109,13 +112,23 @@ def _levels(parts: Sequence[Line]) -> list[list[Line]]:
 
 
 def _is_parallel(parts: Sequence[Line], stretches: Sequence[Gap]) -> bool:
-    """Say whether a band has several rows: a figure in most cells at each of its heights."""
+    """Say whether a band has several rows: a figure in most cells at each of its heights.
+
+    So it has with a short cell in the first column and in most others at each of three heights: a
+    row of texts that go on below each other is seldom as long in all of its columns.
+    """
     levels = _levels(parts)
     if len(levels) < 2:
         return False
     columns = [{column_of(part, stretches) for part in level} for level in levels]
+    full = sum(len(filled) > len(stretches) for filled in columns)
     figures = sum(any(char.isdigit() for char in part.text) for part in parts)
-    return all(len(filled) > len(stretches) for filled in columns) and 2 * figures >= len(parts)
+    if full == len(levels) and 2 * figures >= len(parts):
+        return True
+    is_short = max(len(part.text) for part in parts) <= _MAX_SHORT_CHARS
+    is_wide = len(stretches) >= _MIN_WIDE and len(levels) > _MIN_WIDE
+    begins = all(0 in filled for filled in columns)
+    return is_wide and is_short and begins and full >= _MOSTLY_FULL * len(levels)
 
 
 def _chunks(parts: Sequence[Line], stretches: Sequence[Gap]) -> list[list[Line]]:

@@ -146,6 +146,19 @@ def test_a_bold_head_over_columns_without_rules() -> None:
     ]  # fmt: skip
 
 
+def test_short_words_in_every_column_are_rows_of_their_own() -> None:
+    """White is wider above the last row alone; a merged cell leaves one place of a row empty."""
+    head, *body = [("Room", "Light", "Heat", "Water"), ("R1", "True", "False", "True"),
+                   ("R2", "False", "True", "False"), ("R3", "True", "", "False"),
+                   ("R4", "False", "True", "True")]  # fmt: skip
+    lefts = (72, 150, 230, 310)
+    page = "".join(text(x, 602, cell, font="F2") for x, cell in zip(lefts, head, strict=True))
+    page += set_rows(lefts, 586, body, step=13) + set_rows(lefts, 526, [("R5", *body[0][1:])])
+    (table,) = tables(text(72, 700, BODY) + page + text(72, 460, BODY))
+    assert len(table) == len(body) + 3
+    assert table[2] == "| R1 | True | False | True |"
+
+
 def test_a_bold_head_over_columns_as_near_as_words() -> None:
     page = ""
     for n, row in enumerate([("Tab1", "Tab2", "Tab3"), ("A", "B", "C"), ("D", "E", "F")]):
