@@ -36,6 +36,8 @@ ALLOWED: Final = {
     " process sees",
     ("ingest/ragkit_ingest/parse/office/conversion.py", "converted"): "files in a folder of"
     " tempfile's, 0700",
+    ("ingest/ragkit_ingest/parse/heic.py", "parse"): "a file in a folder of tempfile's, 0700",
+    ("ingest/ragkit_ingest/parse/sevenzip.py", "members"): "a file in a folder of tempfile's, 0700",
     ("ragkit/cli/calibrate.py", "_draw"): "curves of scores: no text, no key",
     ("ragkit/store/server/programs.py", "copied"): "PostgreSQL's programs, for its account to run",
     (

@@ -102,10 +102,6 @@ TEXTS: Final[Mapping[str, str]] = {
     "left out by .ragkitignore": "被 .ragkitignore 排除",
     "left out by --include or --exclude": "被 --include 或 --exclude 排除",
     "a file without an ending, and not of text": "没有扩展名，且不是文本文件",
-    ".doc and .ppt are not read: LibreOffice is not installed": (
-        "无法读取 .doc 和 .ppt：没有安装 LibreOffice"
-    ),
-    "install LibreOffice to have them read": "请安装 LibreOffice 以读取这些文件",
     "a text in an encoding that cannot be told for certain: save it as UTF-8": (
         "无法确定文本的编码：请另存为 UTF-8"
     ),
@@ -177,7 +173,8 @@ TEXTS: Final[Mapping[str, str]] = {
     "reranker": "重排模型",
     "entailment model": "推理模型",
     "language model": "语言模型",
-    "old Office files": "旧版 Office 文件",
+    "other formats": "其他格式",
+    "read by other programs: nothing": "由其他程序读取：无",
     "database": "数据库",
     "read replica": "只读副本",
     "tenants": "租户",

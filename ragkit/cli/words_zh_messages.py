@@ -50,7 +50,8 @@ MESSAGES: Final[Mapping[str, str]] = {
         "数据库出错或无法连接：{reason}。`ragkit db status` 可查看状态；已保存的内容不会丢失。"
     ),
     "{place} cannot be reached: {reason}": "{place} 无法连接：{reason}",
-    "LibreOffice reads .doc and .ppt: {path}": "LibreOffice 可读取 .doc 和 .ppt：{path}",
+    "read by other programs: {names}": "由其他程序读取：{names}",
+    "install what you need of these: {names}": "可按需安装：{names}",
     "a format that ragkit does not read ({suffix})": "ragkit 不支持的格式（{suffix}）",
     "a format that ragkit does not read ({suffix}): {reason}": (
         "ragkit 不支持的格式（{suffix}）：{reason}"

@@ -45,6 +45,8 @@ _READ: Final[dict[str, dict[str, str]]] = {
         ".tiff": "image/tiff",
         ".webp": "image/webp",
         ".bmp": "image/bmp",
+        ".heic": "image/heic",
+        ".heif": "image/heic",
         ".svg": "image/svg+xml",
     },
     "word": {
@@ -168,7 +170,7 @@ _READ: Final[dict[str, dict[str, str]]] = {
 # What files are unpacked from, each a file of its own. A mail, which is among the media types, has
 # a text besides.
 _TARS: Final = (".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tbz2", ".tar.xz", ".txz")
-ARCHIVES: Final = frozenset({".zip", *_TARS})
+ARCHIVES: Final = frozenset({".zip", ".7z", *_TARS})
 CONTAINERS: Final = ARCHIVES | {".eml", ".msg", ".mbox"}
 
 MEDIA_TYPES: Final[Mapping[str, str]] = MappingProxyType(
@@ -184,8 +186,7 @@ UPLOADED: Final = tuple(dict.fromkeys((*MEDIA_TYPES, *sorted(CONTAINERS))))  # w
 # What to do with a file of a format that is known and not read.
 REMEDIES: Final[Mapping[str, str]] = MappingProxyType(
     {
-        **dict.fromkeys((".heic", ".heif"), "save it as .jpg"),
-        **dict.fromkeys((".7z", ".rar", ".zst"), "pack what is in it anew as .zip"),
+        **dict.fromkeys((".rar", ".zst"), "pack what is in it anew as .zip"),
         **dict.fromkeys((".gz", ".bz2", ".xz"), "unpack it"),
         **dict.fromkeys((".pages", ".wpd", ".wps"), "save it as .docx"),
         ".numbers": "save it as .xlsx",

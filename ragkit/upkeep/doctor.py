@@ -10,7 +10,7 @@ from ragkit.embed.unread_languages import languages_read, unread_in
 from ragkit.errors import ModelError, NotFoundError, OtherModelError, RagkitError
 from ragkit.knowledge import build
 from ragkit.store.admin import inspect
-from ragkit.system import libreoffice
+from ragkit.system.converters import CONVERTERS
 
 if TYPE_CHECKING:
     from psycopg import Cursor
@@ -53,7 +53,7 @@ def examine(settings: Settings) -> Iterator[Check]:
     if settings.nli_model is not None:
         yield _entailment(settings)
     yield _language_model(settings)
-    yield _old_office_files()
+    yield _converters()
 
 
 def _model(embedder: Embedder) -> Check:
@@ -267,13 +267,15 @@ def _calibration(database: Database, settings: Settings, embedder: Embedder) -> 
         )
 
 
-def _old_office_files() -> Check:
-    """Say whether there is LibreOffice, which .doc and .ppt need."""
-    path = libreoffice.program()
-    if path:
-        return Check("old Office files", True, f"LibreOffice reads .doc and .ppt: {path}")
-    summary = ".doc and .ppt are not read: LibreOffice is not installed"
-    return Check("old Office files", True, summary, "install LibreOffice to have them read")
+def _converters() -> Check:
+    """Say which programs are there that read formats which ragkit does not read itself."""
+    installed = [f"{program.name} ({program.formats})" for program in CONVERTERS if program.path()]
+    missing = [
+        f"{program.name} ({program.formats})" for program in CONVERTERS if not program.path()
+    ]
+    summary = f"read by other programs: {', '.join(installed) or 'nothing'}"
+    remedy = f"install what you need of these: {', '.join(missing)}" if missing else ""
+    return Check("other formats", True, summary, remedy)
 
 
 def _language_model(settings: Settings) -> Check:

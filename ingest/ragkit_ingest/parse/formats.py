@@ -26,6 +26,7 @@ _TABLE: Final = {
     "image/tiff": "image",
     "image/webp": "image",
     "image/bmp": "image",
+    "image/heic": "heic",
     "image/svg+xml": "markup.svg",
     f"{OFFICE}.wordprocessingml.document": "office.docx",
     f"{OFFICE}.presentationml.presentation": "office.pptx",
@@ -116,6 +117,7 @@ _MEMBERS: Final = {
     ".eml": "mail.eml",
     ".msg": "mail.msg",
     ".mbox": "mail.mbox",
+    ".7z": "sevenzip",
 }
 CONTAINERS: Final[Mapping[str, str]] = MappingProxyType(
     {suffix: _MEMBERS.get(suffix, "tar") for suffix in sorted(SUFFIXES_OF_CONTAINERS)}

@@ -29,21 +29,33 @@ def members(data: bytes, options: ParseOptions) -> Iterator[tuple[str, bytes]]:
     Folders, links, hidden files and what systems leave beside files are passed over. Raises
     IngestError for an archive that is damaged or hostile.
     """
+    return members_of(_unpacked(data), options)
+
+
+class DamagedError(IngestError):
+    """An archive that ends early, or is none."""
+
+
+def members_of(archive: _Readable, options: ParseOptions) -> Iterator[tuple[str, bytes]]:
+    """Yield the files of an unpacked archive, as `members` does.
+
+    Raises DamagedError, and IngestError for an archive that is hostile.
+    """
     files: list[tuple[bytes, bytes]] = []
-    stream = _Budgeted(_unpacked(data), options.unzipped_bytes)
+    stream = _Budgeted(archive, options.unzipped_bytes)
     try:
         # Bytes that are no UTF-8 come back as they are, see below.
-        with tarfile.open(fileobj=stream, mode="r|", encoding="utf-8") as archive:  # type: ignore[call-overload]
-            for count, info in enumerate(archive, 1):
+        with tarfile.open(fileobj=stream, mode="r|", encoding="utf-8") as tars:  # type: ignore[call-overload]
+            for count, info in enumerate(tars, 1):
                 if count > _MAX_MEMBERS:
                     raise IngestError("parse", f"more than {_MAX_MEMBERS} members in its archive")
                 if info.isreg() and not info.issparse():
                     stream.check(info.size)
-                    content = archive.extractfile(info)
+                    content = tars.extractfile(info)
                     files.append((_raw(info), content.read() if content is not None else b""))
-                archive.members.clear()  # which would keep them all
+                tars.members.clear()  # which would keep them all
     except _DAMAGED as error:
-        raise IngestError("parse", "truncated or damaged archive, or not really one") from error
+        raise DamagedError("parse", "truncated or damaged archive, or not really one") from error
     encoding = encoding_of(b"\n".join(name for name, _ in files))
     used: set[str] = set()
     for raw, content in files:

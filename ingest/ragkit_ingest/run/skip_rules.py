@@ -26,7 +26,7 @@ def passed_over(item: Item, options: IngestOptions) -> str:
         return ""
     if item.suffix == ".svg":
         return "" if _has_text(item) else "a drawing without text"
-    if MODULES.get(item.suffix) != "image":
+    if MODULES.get(item.suffix) not in {"image", "heic"}:
         return ""
     from ragkit_ingest.parse import ocr
 

@@ -53,8 +53,8 @@ def unread_format(suffix: str) -> str:
 
     >>> unread_format(".exe"), unread_format("")
     ('a format that ragkit does not read (.exe)', 'a file without an ending, and not of text')
-    >>> unread_format(".heic")
-    'a format that ragkit does not read (.heic): save it as .jpg'
+    >>> unread_format(".rar")
+    'a format that ragkit does not read (.rar): pack what is in it anew as .zip'
     """
     if not suffix:
         return "a file without an ending, and not of text"

@@ -14,7 +14,6 @@ from ragkit.stats.cutoff import Cutoff
 from ragkit.store.connection.connect import connect
 from ragkit.store.open import open_database
 from ragkit.store.people.calibration import Calibration, Calibrations
-from ragkit.system import libreoffice
 from ragkit.testing.corpus import fill, new_document
 from ragkit.upkeep.doctor import Check, examine
 from tests.core.embed.tiny_model import write_model
@@ -38,19 +37,21 @@ def test_nothing_is_wrong_with_what_was_just_written(settings: Settings) -> None
     assert all(check.ok for check in checks(settings).values())
 
 
-def test_the_program_for_old_office_files_is_named(
+def test_the_programs_that_read_other_formats_are_named(
     settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    program = tmp_path / "soffice"
-    program.write_text("#!/bin/sh\n")
-    monkeypatch.setattr(libreoffice, "program", lambda: str(program))
-    check = checks(settings)["old Office files"]
-    assert (check.found, check.remedy) == (f"LibreOffice reads .doc and .ppt: {program}", "")
-    monkeypatch.setattr(libreoffice, "program", lambda: "")
-    check = checks(settings)["old Office files"]
+    monkeypatch.setenv("PATH", str(tmp_path))
+    check = checks(settings)["other formats"]
     assert check.ok
-    assert check.found == ".doc and .ppt are not read: LibreOffice is not installed"
-    assert check.remedy == "install LibreOffice to have them read"
+    assert check.found == "read by other programs: nothing"
+    everything = "LibreOffice (.doc, .ppt), bsdtar (.7z), heif-convert (.heic)"
+    assert check.remedy == f"install what you need of these: {everything}"
+    for name in ("soffice", "bsdtar", "heif-convert"):
+        program = tmp_path / name
+        program.write_text("#!/bin/sh\n")
+        program.chmod(0o755)
+    check = checks(settings)["other formats"]
+    assert (check.found, check.remedy) == (f"read by other programs: {everything}", "")
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,7 @@ from openpyxl.comments import Comment
 
 from ragkit.errors import IngestError
 from ragkit.types import ParsedText
-from ragkit_ingest.parse import ParseOptions, members_of, parse_bytes
+from ragkit_ingest.parse import ParseOptions, members_of, ocr, parse_bytes
 from ragkit_ingest.parse.formats import CONTAINERS, MODULES
 from ragkit_ingest.sources.suffixless import suffix_by_content
 from tests.ingest.parse.office.oldworkbooks import compound, workbook
@@ -296,6 +296,8 @@ CASES: Final[Mapping[str, Case]] = {
         {"hidden sheets": 1},
         pages=("May kept",),
     ),
+    ".7z": Case(b"7z\xbc\xaf\x27\x1csecret", refusal="a 7z archive: install bsdtar"),
+    ".heic": Case(b"secret", refusal=ocr.refusal("off")),
     ".doc": Case(compound({"WordDocument": b"x"}), refusal="a file of old Word: install"),
     ".ppt": Case(compound({"PowerPoint": b"x"}), refusal="a file of old PowerPoint: install"),
     # A binary workbook is made by Excel alone.
@@ -329,8 +331,12 @@ def test_every_suffix_of_the_page_has_a_file() -> None:
 def test_what_is_kept_and_what_is_not(
     suffix: str, case: Case, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("PATH", "")  # without LibreOffice
+    monkeypatch.setenv("PATH", "")  # without LibreOffice, bsdtar and heif-convert
     if suffix in CONTAINERS and suffix not in MODULES:
+        if case.refusal:
+            with pytest.raises(IngestError, match=re.escape(case.refusal)):
+                members_of(case.data, suffix)
+            return
         names = [name for name, _ in members_of(case.data, suffix)]
         assert len(names) == 1
         assert "kept" in names[0]

@@ -1,19 +1,18 @@
 """Convert old Office files by LibreOffice, in a profile of its own that loads and runs nothing.
 
-The program inherits the parser's limits on memory and processor time. It is killed with all that it
-started once it is done or takes too long.
+It is killed with all that it started once it is done or takes too long.
 """
 
 from __future__ import annotations
 
-import os
 import subprocess
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
 
 from ragkit.errors import IngestError
-from ragkit.system import child_process, libreoffice, limits
+from ragkit.system.converters import LIBREOFFICE
+from ragkit_ingest.parse.outside import running
 
 # Arbitrary: some seconds are usual. Below the parser's own limit, so that this one ends it.
 _TIMEOUT_S: Final = 90
@@ -34,7 +33,7 @@ def converted(data: bytes, suffix: str) -> bytes:
     Raises IngestError without LibreOffice, for a file that it cannot read, and one that takes long.
     """
     old, name = _OLD[suffix]
-    program = libreoffice.program()
+    program = LIBREOFFICE.path()
     if not program:
         reason = f"a file of old {name}: install LibreOffice, or save it as {suffix}"
         raise IngestError("parse", reason)
@@ -72,21 +71,9 @@ def _run(program: str, place: Path, source: Path, suffix: str) -> None:
         *(f"-env:UserInstallation={(place / 'profile').as_uri()}", "--convert-to", suffix[1:]),
         *("--outdir", str(place / "out"), str(source)),
     ]
-    child = subprocess.Popen(
-        command,
-        cwd=place,
-        env={"PATH": os.environ.get("PATH", os.defpath), "HOME": str(place), "LC_ALL": "C.UTF-8"},
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        start_new_session=True,
-        preexec_fn=limits.die_with_parent,  # noqa: PLW1509  the parser has one thread
-    )
-    try:
-        child.wait(_TIMEOUT_S)
-    except subprocess.TimeoutExpired as error:
-        reason = f"LibreOffice took longer than {_TIMEOUT_S} s to read it"
-        raise IngestError("parse", f"{reason}: save it as {suffix}") from error
-    finally:
-        child_process.kill(child)
-        child.wait()
+    with running(command, place, output=subprocess.DEVNULL) as child:
+        try:
+            child.wait(_TIMEOUT_S)
+        except subprocess.TimeoutExpired as error:
+            reason = f"LibreOffice took longer than {_TIMEOUT_S} s to read it"
+            raise IngestError("parse", f"{reason}: save it as {suffix}") from error
