@@ -30,7 +30,7 @@ SPLITTERS: Final = (
     *("langchain:CharacterTextSplitter", "langchain:RecursiveCharacterTextSplitter"),
 )
 # One suffix of each module that reads text; archives, office files, PDFs and pictures are binary.
-_BINARY: Final = ("office.", "pdf.", "image", "epub", "mail.msg")
+_BINARY: Final = ("office.", "pdf.", "image", "heic", "epub", "mail.msg")
 SUFFIXES: Final = {
     module: suffix
     for suffix, module in MODULES.items()

@@ -13,7 +13,7 @@ _MAX_LINKS = 10  # to one host; arbitrary: to more lead a site's own pages
 _HREF = re.compile(r"""<a\s[^<>]{0,500}?href\s*=\s*["']?https?://([^/"'\s>?#]{1,255})""", re.I)
 _HOST = re.compile(r"\s*https?://([^/?#\s]{1,255})", re.I)
 _SCHEMES = ("http:", "https:", "mailto:")
-_SHARE = re.compile(r"/(?:sharer|share|intent/tweet|submit|pin/create)\b[^?#]*\?", re.I)
+_SHARE = re.compile(r"/(?:sharer|share|intent/tweet|submit|pin/create)\b[^?#]{0,200}\?", re.I)
 _MAX_HREF_CHARS = 2000  # arbitrary
 _MAX_HREFS = 10_000  # arbitrary
 

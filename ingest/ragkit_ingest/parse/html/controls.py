@@ -10,7 +10,7 @@ _EDITS = frozenset({"mw-editsection", "editsection", "edit-section", "edit-link"
 _MARKS = frozenset({"headerlink", "anchor-link", "anchorjs-link", "hash-link", "heading-anchor"})
 # A red link leads to a page that nobody has written yet; its text is one of a sentence.
 _EDIT_TARGET = re.compile(r"[?&](?:ve)?action=edit(?:&(?!.{0,500}redlink)|$)")
-_EMPTY_BRACKETS = re.compile(r"\s*[\[【][\s|/·,]*[\]】]\s*$")
+_EMPTY_BRACKETS = re.compile(r"(?<!\s)\s*+[\[【][\s|/·,]*+[\]】]\s*+$")
 
 
 def is_control(tag: str, attributes: Mapping[str, str]) -> bool:
