@@ -46,9 +46,9 @@ class ImportedTask:
     """A log: one task that one model has done.
 
     `metrics` maps each metric to its signature, the first one first; it is empty where the log has
-    no number for each item. `model` is the model's name,
-    "" where the log does not say. `facts` describe the model and the program. `notes` are warnings
-    about the scores, one line each; `left_out` names the values that are no numbers.
+    no number for each item. `model` is the model's name, "" where the log does not say. `facts`
+    describe the model and the program. `notes` are warnings about the scores, one line each;
+    `left_out` names the values that are no numbers.
     """
 
     place: str

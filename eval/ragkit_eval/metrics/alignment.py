@@ -66,7 +66,7 @@ def extend(candidates: Mapping[int, Sequence[int]], fixed: Pairs, *, classes: bo
     # No number of chunks outweighs a crossing, and no number of crossings a pair.
     scale = 4 * (len(fixed) + len(candidates)) + 1
     if not classes:
-        found = _search_open(candidates, known, scale)
+        chosen = _search_open(candidates, known, scale)
     else:
         choices = []
         for word_class in _classes_of(candidates):
@@ -74,8 +74,8 @@ def extend(candidates: Mapping[int, Sequence[int]], fixed: Pairs, *, classes: bo
                 choices.append(word_class)
             else:  # in order, as two crossing pairs of a class can always be exchanged
                 known |= zip(word_class.places, word_class.targets, strict=True)
-        found = _search_classes(choices, known, scale)
-    return dict(sorted((known | found).items()))
+        chosen = _search_classes(choices, known, scale)
+    return dict(sorted((known | chosen).items()))
 
 
 def chunks(pairs: Pairs) -> int:
