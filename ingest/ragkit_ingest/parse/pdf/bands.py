@@ -88,7 +88,14 @@ def _with_table(lines: list[Line], rules: list[Rule], begin: int) -> tuple[list[
     top, bottom = max(line.top for line in inside), min(line.bottom for line in inside)
     rule = rules[begin]
     table = Line(
-        "", rule.begin, rule.end, bottom, top - bottom, rows=tuple(rows), font=bands[-1][0].font
+        "",
+        rule.begin,
+        rule.end,
+        bottom,
+        top - bottom,
+        rows=tuple(rows),
+        font=bands[-1][0].font,
+        first=inside[0].first,
     )
     preceding = [line for line in lines[:place] if id(line) not in numbers]
     following = [line for line in lines[place:] if id(line) not in numbers]

@@ -285,7 +285,9 @@ def _columns(lines: Sequence[Line], height: float) -> list[list[Line]]:
     widest = sorted(gutters, key=lambda gap: gap[0] - gap[1])[:4]
     for cuts in [gutters, *([gap] for gap in widest)] if len(gutters) > 1 else [gutters]:
         columns = _cut(lines, cuts)
-        if len(columns) > 1 and all(is_running(column, height) for column in columns):
+        if len(columns) > 1 and (
+            all(is_running(column, height) for column in columns) or _are_written(columns)
+        ):
             is_across = sum(map(len, columns)) > len(lines)
             if is_across and len(lines) < _MANY_LINES and not all(map(_goes_on, columns)):
                 continue
@@ -311,6 +313,16 @@ def _cut(lines: Sequence[Line], cuts: Sequence[Gap]) -> list[list[Line]]:
 
 def _holds(gap: Gap, cut: Gap) -> bool:
     return gap[0] <= cut[0] + 0.01 and gap[1] >= cut[1] - 0.01
+
+
+def _are_written(columns: Sequence[Sequence[Line]]) -> bool:
+    """Say whether columns with a table, which shows no running text, follow each other in the file.
+
+    Their order in the file tells them from tables that are compared side by side.
+    """
+    places = [[line.first for line in column if line.first >= 0] for column in columns]
+    has_table = any(line.rows for column in columns for line in column)
+    return has_table and all(places) and all(max(a) < min(b) for a, b in pairwise(places))
 
 
 def _goes_on(column: Sequence[Line]) -> bool:

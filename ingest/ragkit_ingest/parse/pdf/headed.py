@@ -63,7 +63,11 @@ def _table(lines: Sequence[Line]) -> tuple[list[Line], int]:
         left, right = min(line.left for line in inside), max(line.right for line in inside)
         bottom, top = min(line.bottom for line in inside), max(line.top for line in inside)
         font = inside[-1].font
-        return [Line("", left, right, bottom, top - bottom, rows=tuple(rows), font=font)], size
+        first = inside[0].first
+        table = Line(
+            "", left, right, bottom, top - bottom, rows=tuple(rows), font=font, first=first
+        )
+        return [table], size
     return [], 1
 
 

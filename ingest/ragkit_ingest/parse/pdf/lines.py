@@ -26,7 +26,8 @@ class Line:
     `gaps` are the places of the spaces in it, in order; none are given for writing from right to
     left. `has_gap`: one is as wide as between a table's columns. `is_broken`: it ends with a hyphen
     that may be no part of the word. A table stands as one line with `rows` and no text. `first` is
-    the index of its first character in pdfium's text, -1 where `text` is not what stands there.
+    the index of its first character in pdfium's text, for a table that of its first line; it is -1
+    where `text` is not what stands there.
     `turn` is the angle by which it is set: 0, 90 (upwards), 180, 270 (downwards), -1 for another.
     """
 

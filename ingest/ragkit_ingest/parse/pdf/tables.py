@@ -64,6 +64,7 @@ def _with_table(lines: list[Line], grid: Grid, cut: Cut) -> list[Line]:
         grid.ys[0] - grid.ys[-1],
         rows=rows,
         font=first.font,
+        first=first.first,
     )
     return [*outside[:place], table, *outside[place:]]
 

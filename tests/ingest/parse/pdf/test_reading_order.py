@@ -1,7 +1,7 @@
 """Reading order where one look at the page does not tell: sheets of two pages, white bands."""
 
 from ragkit_ingest.parse import parse_bytes
-from tests.ingest.pdfs import column, pdf, text
+from tests.ingest.pdfs import column, grid, pdf, text
 
 
 def read(content: str, box: str = "") -> str:
@@ -88,3 +88,26 @@ def test_columns_written_row_by_row_below_text_over_both() -> None:
         for x, line in zip((60, 310), lines, strict=True):
             page += text(x, 656 - 12 * n, line, size=10, font="F3")
     assert in_order(read(page), "abstract", "Ape1", "ape6", "Bee1", "bee6")
+
+
+def ruled(x: float, top: float, name: str, rows: int = 4) -> str:
+    """A small ruled table whose first cell is `name`."""
+    page = grid((x, x + 60, x + 120), [top - 18 * n for n in range(rows + 1)])
+    for n in range(rows):
+        page += text(x + 4, top - 13 - 18 * n, str(n) if n else name, size=10, font="F3")
+        page += text(x + 64, top - 13 - 18 * n, str(7 * n), size=10, font="F3")
+    return page
+
+
+def test_columns_of_tables_are_read_as_the_file_writes_them() -> None:
+    left = ruled(60, 700, "Ape", 7) + text(60, 555, "A caption", size=10, font="F3")
+    left += ruled(60, 540, "Bee") + ruled(60, 440, "Cat")
+    right = ruled(310, 700, "Dog", 5) + ruled(310, 590, "Elk", 6) + ruled(310, 455, "Fox")
+    assert in_order(read(left + right), "Ape", "caption", "Bee", "Cat", "Dog", "Elk", "Fox")
+
+
+def test_tables_that_are_written_side_by_side_are_read_so() -> None:
+    page = ""
+    for top, left, right in ((700, "Ape", "Bee"), (600, "Cat", "Dog"), (500, "Elk", "Fox")):
+        page += ruled(60, top, left) + ruled(310, top, right)
+    assert in_order(read(page), "Ape", "Bee", "Cat", "Dog", "Elk", "Fox")
