@@ -33,6 +33,19 @@ class Grid:
     def rows(self) -> int:
         return len(self.ys) - 1
 
+    def is_continued_by(self, grid: Grid) -> bool:
+        """Say whether a grid may be the rest of this one, at the top of the page's next column:
+        right of it, higher up, and with columns of the same widths."""
+        return (
+            self.columns == grid.columns
+            and self.xs[-1] < grid.xs[0]
+            and self.ys[-1] < grid.ys[0]
+            and all(
+                abs(mine - self.xs[0] - x + grid.xs[0]) <= _NEAR
+                for mine, x in zip(self.xs, grid.xs, strict=True)
+            )
+        )
+
     def find(self, x: float, y: float) -> tuple[int, int] | None:
         """Give the row and the column of a place; None outside the grid."""
         column = bisect_right(self.xs, x) - 1
@@ -52,7 +65,7 @@ class _Stretch:
 
 
 def grids(level: Sequence[Rule], upright: Sequence[Rule]) -> Iterator[Grid]:
-    """Give the grids of at least two rows and two columns, no cell of which is bent.
+    """Give the grids of at least two columns, no cell of which is bent.
 
     Tables that touch each other are taken apart where their columns change.
     """
@@ -84,7 +97,7 @@ def _grid(levels: Sequence[Rule], uprights: Sequence[Rule]) -> Grid | None:
         return None
     xs = _places([*(rule.at for rule in uprights), min(ends), max(ends)])
     ys = _places([*(rule.at for rule in levels), min(tops), max(tops)])[::-1]
-    if not (2 <= len(xs) - 1 <= _MAX_COLUMNS and 2 <= len(ys) - 1 <= _MAX_ROWS):
+    if not (2 <= len(xs) - 1 <= _MAX_COLUMNS and 1 <= len(ys) - 1 <= _MAX_ROWS):
         return None
     cell = _cells(xs, ys, levels, uprights)
     return Grid(tuple(xs), tuple(ys), cell) if _are_straight(cell) else None

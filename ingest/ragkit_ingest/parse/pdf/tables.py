@@ -30,12 +30,62 @@ def with_tables(
     """Put a table in the place of the lines that stand in each grid; `cut` cuts a line at a rule
     where no space parts its cells."""
     remaining = list(lines)
-    for grid in grids(level, upright):
-        remaining = _with_table(remaining, grid, cut)
+    for pieces in _tables(list(grids(level, upright)), lines):
+        remaining = _with_table(remaining, pieces, cut)
     return remaining
 
 
-def _with_table(lines: list[Line], grid: Grid, cut: Cut) -> list[Line]:
+def _tables(of_page: Sequence[Grid], lines: Sequence[Line]) -> list[list[Grid]]:
+    """Put the grids together that are pieces of one table, broken where columns of the page end."""
+    tables: list[list[Grid]] = []
+    for grid in sorted(of_page, key=lambda grid: grid.xs[0]):
+        for pieces in tables:
+            if pieces[-1].is_continued_by(grid) and _goes_on(pieces[-1], grid, lines):
+                pieces.append(grid)
+                break
+        else:
+            tables.append([grid])
+    return tables
+
+
+def _goes_on(grid: Grid, following: Grid, lines: Sequence[Line]) -> bool:
+    """Say whether the file writes a grid right after another, and no bold head in it."""
+    first, second = (
+        [n for n, line in enumerate(lines) if piece.find(line.left, line.middle)]
+        for piece in (grid, following)
+    )
+    is_next = bool(first and second) and first[-1] + 1 == second[0]
+    return is_next and lines[first[0]].font.is_bold and not lines[second[0]].font.is_bold
+
+
+def _with_table(lines: list[Line], pieces: Sequence[Grid], cut: Cut) -> list[Line]:
+    remaining, places = lines, []
+    filled: list[dict[int, Cell]] = []
+    for grid in pieces:
+        cells, remaining, place = _filled(remaining, grid, cut)
+        filled.append(cells)
+        places.append(place)
+    if not all(filled) or not any(map(_is_table, filled, pieces)):
+        return lines
+    rows = [row for cells, grid in zip(filled, pieces, strict=True) for row in _rows(cells, grid)]
+    columns = [place for place, cells in enumerate(zip(*rows, strict=True)) if any(cells)]
+    grid, first = pieces[0], next(iter(filled[0].values()))[0]
+    table = Line(
+        "",
+        grid.xs[0],
+        grid.xs[-1],
+        grid.ys[-1],
+        grid.ys[0] - grid.ys[-1],
+        rows=tuple(tuple(row[place] for place in columns) for row in rows),
+        font=first.font,
+        first=first.first,
+    )
+    return [*remaining[: places[0]], table, *remaining[places[0] :]]
+
+
+def _filled(lines: Sequence[Line], grid: Grid, cut: Cut) -> tuple[dict[int, Cell], list[Line], int]:
+    """Give the cells of a grid with their lines, the lines outside it, and how many of these come
+    before the first in it; no cells where too many lines cross a line between cells."""
     cells: dict[int, Cell] = {}
     widths = _widths(grid)
     outside: list[Line] = []
@@ -52,21 +102,7 @@ def _with_table(lines: list[Line], grid: Grid, cut: Cut) -> list[Line]:
             number = grid.cell[at]
             astray += not _fits(part, widths[number], grid)
             cells.setdefault(number, []).append(part)
-    if astray > _MAX_ASTRAY * inside or not _is_table(cells, grid):
-        return lines
-    rows = _rows(cells, grid)
-    first = next(iter(cells.values()))[0]
-    table = Line(
-        "",
-        grid.xs[0],
-        grid.xs[-1],
-        grid.ys[-1],
-        grid.ys[0] - grid.ys[-1],
-        rows=rows,
-        font=first.font,
-        first=first.first,
-    )
-    return [*outside[:place], table, *outside[place:]]
+    return ({} if astray > _MAX_ASTRAY * inside else cells), outside, place
 
 
 def _holds(grid: Grid, at: tuple[int, int], line: Line) -> bool:
@@ -130,7 +166,7 @@ def _has_heads(cells: dict[int, Cell], grid: Grid) -> bool:
     return all(grid.cell[place] in cells for place in heads)
 
 
-def _rows(cells: dict[int, Cell], grid: Grid) -> tuple[tuple[str, ...], ...]:
+def _rows(cells: dict[int, Cell], grid: Grid) -> list[tuple[str, ...]]:
     """Write the rows; a cell over several rows or columns stands in each, so that each row can be
     read by itself."""
     rows: list[tuple[str, ...]] = []
@@ -141,8 +177,7 @@ def _rows(cells: dict[int, Cell], grid: Grid) -> tuple[tuple[str, ...], ...]:
         heights = _parallel(cells_of_row)
         for at in range(max(len(heights), 1)):
             rows.append(tuple(_text(cell, heights, at) for cell in cells_of_row))
-    filled = [place for place in range(grid.columns) if any(row[place] for row in rows)]
-    return tuple(tuple(row[place] for place in filled) for row in rows)
+    return rows
 
 
 def _parallel(cells: list[Cell]) -> list[float]:

@@ -133,6 +133,30 @@ def test_tables_that_touch_and_have_other_columns() -> None:
     ]
 
 
+def broken(head: str, following: str) -> str:
+    """A table of which the first row stands in the page's first column, and the others on top of
+    the second; the fonts are those of both parts' first row."""
+    page = grid((60, 160, 260), (320, 300)) + grid((320, 420, 520), (720, 700, 680))
+    for x, y, font, row in (
+        (64, 306, head, ("Part", "Material")),
+        (324, 706, following, ("Lid", "steel")),
+        (324, 686, "F1", ("Seal", "rubber")),
+    ):
+        page += text(x, y, row[0], font=font) + text(x + 100, y, row[1], font=font)
+    return page
+
+
+def test_a_table_broken_at_the_end_of_a_column_is_one() -> None:
+    rows = ["| Part | Material |", "| - | - |", "| Lid | steel |", "| Seal | rubber |"]
+    assert tables(text(60, 720, "Parts") + broken("F2", "F1")) == [rows]
+
+
+def test_tables_with_heads_of_their_own_are_not_joined() -> None:
+    rows = ["| Lid | steel |", "| - | - |", "| Seal | rubber |"]
+    assert tables(broken("F2", "F2")) == [rows]
+    assert tables(broken("F1", "F1")) == [rows]
+
+
 def test_a_bold_head_over_columns_without_rules() -> None:
     rows = [("Part", "Material", "Used for"), ("Lid", "steel", "cover"), ("Seal", "rubber", "rain")]
     head, *body = rows
