@@ -181,26 +181,30 @@ def _rows(cells: dict[int, Cell], grid: Grid) -> list[tuple[str, ...]]:
 
 
 def _parallel(cells: list[Cell]) -> list[float]:
-    """Give the heights of a row's lines where most of its cells have a figure at each of them.
+    """Give the heights of a row's lines where each has a figure and half of all are figures.
 
-    Such a row holds several, with no line between them.
+    Such a row holds several, with no line between them; other words are rather one cell's text.
     """
-    counts = [len(cell) for cell in cells if len(cell) > 1]
+    columns = [cell for cell in cells if len(cell) > 1]
     filled = sum(map(bool, cells))
-    if not counts or len(counts) < max(_MIN_PARALLEL, filled / 2) or len(set(counts)) > 1:
+    if len(columns) < max(_MIN_PARALLEL, filled / 2) or len(set(map(len, columns))) > 1:
         return []
-    texts = [line.text for cell in cells if len(cell) > 1 for line in cell]
-    if 2 * sum(any(char.isdigit() for char in text) for text in texts) < len(texts):
-        return []  # words are rather one cell's text
-    first = next(cell for cell in cells if len(cell) > 1)
-    heights = [line.middle for line in first]
-    for cell in cells:
-        if len(cell) > 1 and any(
-            abs(line.middle - height) > _BASELINE * line.height
-            for line, height in zip(cell, heights, strict=True)
-        ):
-            return []
-    return heights
+    figures = [[_is_figure(line.text) for line in level] for level in zip(*columns, strict=True)]
+    if not all(map(any, figures)) or 2 * sum(map(sum, figures)) < len(columns) * len(figures):
+        return []
+    heights = [line.middle for line in columns[0]]
+    are_level = all(
+        abs(line.middle - height) <= _BASELINE * line.height
+        for cell in columns
+        for line, height in zip(cell, heights, strict=True)
+    )
+    return heights if are_level else []
+
+
+def _is_figure(text: str) -> bool:
+    """Say whether a text has as many digits as letters: it is rather whole than part of a text."""
+    digits = sum(map(str.isdigit, text))
+    return digits > 0 and digits >= sum(map(str.isalpha, text))
 
 
 def _text(cell: Cell, heights: Sequence[float], at: int) -> str:

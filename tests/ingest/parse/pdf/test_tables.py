@@ -157,6 +157,30 @@ def test_tables_with_heads_of_their_own_are_not_joined() -> None:
     assert tables(broken("F1", "F1")) == [rows]
 
 
+@pytest.mark.parametrize(
+    "lines",
+    [
+        [("Rooms 1 and", "Desks 2 to 4", "Desks 2 to 5"), ("2 on floor 1", "by window 3", "left")],
+        [("Changed to", "Changed to", "Changed to"), ("110VDC", "220VDC", "380VAC")],
+    ],
+)
+def test_words_with_figures_in_the_lines_of_a_row_are_one_row(lines: list[Sequence[str]]) -> None:
+    page = grid((72, 172, 272, 372), (620, 600, 560))
+    page += set_rows((76, 176, 276), 606, [("Place", "First", "Second")])
+    page += set_rows((76, 176, 276), 586, lines, step=14)
+    row = " | ".join(map(" ".join, zip(*lines, strict=True)))
+    assert tables(page) == [["| Place | First | Second |", "| - | - | - |", f"| {row} |"]]
+
+
+def test_figures_in_the_lines_of_a_row_are_rows() -> None:
+    page = grid((72, 172, 272, 372), (620, 600, 560))
+    page += set_rows((76, 176, 276), 606, [("Year", "Pears", "Plums")])
+    page += set_rows((76, 176, 276), 586, [("2001", "12", "7"), ("2002", "9", "11")], step=14)
+    assert tables(page) == [
+        ["| Year | Pears | Plums |", "| - | - | - |", "| 2001 | 12 | 7 |", "| 2002 | 9 | 11 |"]
+    ]
+
+
 def test_a_bold_head_over_columns_without_rules() -> None:
     rows = [("Part", "Material", "Used for"), ("Lid", "steel", "cover"), ("Seal", "rubber", "rain")]
     head, *body = rows
