@@ -12,7 +12,7 @@ from ragkit.types import ParsedText
 from ragkit_ingest.parse.builder import Builder
 from ragkit_ingest.parse.decode import decode
 from ragkit_ingest.parse.options import ParseOptions
-from ragkit_ingest.parse.titled import write_titled
+from ragkit_ingest.parse.sheet_table import write_rows
 
 _DELIMITERS = ",\t;|"
 _MAX_COLUMNS = 100_000  # arbitrary; spreadsheets have 16,384, tables of genes 60,000
@@ -35,7 +35,7 @@ def parse(data: bytes, options: ParseOptions) -> ParsedText:
         reason = f"a table of {widest:,} columns, of which at most {_MAX_COLUMNS:,} are read"
         raise IngestError("parse", f"{reason}: make columns of its rows")
     builder = Builder()
-    write_titled(rows, builder)
+    write_rows(rows, builder)
     return builder.result()
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
@@ -11,8 +10,8 @@ from ragkit.errors import IngestError
 from ragkit.system.converters import HEIF
 from ragkit.types import ParsedText
 from ragkit_ingest.parse import image, ocr
+from ragkit_ingest.parse.external_program import convert
 from ragkit_ingest.parse.options import ParseOptions
-from ragkit_ingest.parse.outside import running
 
 _TIMEOUT_S: Final = 60  # arbitrary: a large one takes a second
 _AS_JPEG: Final = "save it as .jpg"
@@ -33,12 +32,7 @@ def parse(data: bytes, options: ParseOptions) -> ParsedText:
         folder = Path(place)
         (folder / "picture.heic").write_bytes(data)
         command = [program, "picture.heic", "picture.png"]
-        with running(command, folder, output=subprocess.DEVNULL) as child:
-            try:
-                child.wait(_TIMEOUT_S)
-            except subprocess.TimeoutExpired as error:
-                reason = f"heif-convert took longer than {_TIMEOUT_S} s to read it: {_AS_JPEG}"
-                raise IngestError("parse", reason) from error
+        convert(command, folder, timeout_s=_TIMEOUT_S, name=HEIF.name, remedy=_AS_JPEG)
         # Of several pictures each has a number, the first one 1.
         made = [folder / "picture.png", folder / "picture-1.png"]
         picture = next((path for path in made if path.is_file()), None)

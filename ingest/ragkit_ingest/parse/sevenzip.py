@@ -10,8 +10,8 @@ from tempfile import TemporaryDirectory
 from ragkit.errors import IngestError
 from ragkit.system.converters import BSDTAR
 from ragkit_ingest.parse import tar
+from ragkit_ingest.parse.external_program import running
 from ragkit_ingest.parse.options import ParseOptions
-from ragkit_ingest.parse.outside import running
 
 _FIRST_BYTES = b"7z\xbc\xaf\x27\x1c"
 _ANEW = "pack what is in it anew as .zip"

@@ -5,14 +5,13 @@ It is killed with all that it started once it is done or takes too long.
 
 from __future__ import annotations
 
-import subprocess
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
 
 from ragkit.errors import IngestError
 from ragkit.system.converters import LIBREOFFICE
-from ragkit_ingest.parse.outside import running
+from ragkit_ingest.parse.external_program import convert
 
 # Arbitrary: some seconds are usual. Below the parser's own limit, so that this one ends it.
 _TIMEOUT_S: Final = 90
@@ -65,15 +64,11 @@ def _profile() -> str:
 
 
 def _run(program: str, place: Path, source: Path, suffix: str) -> None:
-    """Run the program, and end everything that it started."""
+    """Let LibreOffice write the file in the folder `out`."""
     command = [
         *(program, "--headless", "--norestore", "--nologo", "--nolockcheck"),
         *(f"-env:UserInstallation={(place / 'profile').as_uri()}", "--convert-to", suffix[1:]),
         *("--outdir", str(place / "out"), str(source)),
     ]
-    with running(command, place, output=subprocess.DEVNULL) as child:
-        try:
-            child.wait(_TIMEOUT_S)
-        except subprocess.TimeoutExpired as error:
-            reason = f"LibreOffice took longer than {_TIMEOUT_S} s to read it"
-            raise IngestError("parse", f"{reason}: save it as {suffix}") from error
+    remedy = f"save it as {suffix}"
+    convert(command, place, timeout_s=_TIMEOUT_S, name=LIBREOFFICE.name, remedy=remedy)

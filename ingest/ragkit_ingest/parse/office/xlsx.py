@@ -18,7 +18,7 @@ from ragkit_ingest.parse.office.charts import chart_rows, chart_title
 from ragkit_ingest.parse.office.coreproperties import properties
 from ragkit_ingest.parse.office.xlsxremarks import authors, sheet_remarks
 from ragkit_ingest.parse.options import ParseOptions
-from ragkit_ingest.parse.titled import write_titled
+from ragkit_ingest.parse.sheet_table import write_rows
 from ragkit_ingest.parse.titles import first_title
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ def _region(table: list[list[str]], builder: Builder) -> None:
     if len(table) == 1 and len(table[0]) == 1:
         builder.paragraph(table[0][0])
     else:
-        write_titled(table, builder)
+        write_rows(table, builder)
 
 
 def _charts(archive: Archive, part: str) -> Iterator[Element]:

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+from ragkit.errors import IngestError
 from ragkit.system import child_process, limits
 
 
@@ -41,3 +42,18 @@ def running(
         yield child
     finally:
         child_process.end(child)
+
+
+def convert(
+    command: Sequence[str], folder: Path, *, timeout_s: int, name: str, remedy: str
+) -> None:
+    """Run a program in a folder until it is done; what it has written there is the result.
+
+    Raises IngestError with the program's `name` and the `remedy` when it takes longer.
+    """
+    with running(command, folder, output=subprocess.DEVNULL) as child:
+        try:
+            child.wait(timeout_s)
+        except subprocess.TimeoutExpired as error:
+            reason = f"{name} took longer than {timeout_s} s to read it: {remedy}"
+            raise IngestError("parse", reason) from error

@@ -11,7 +11,7 @@ _MIN_COLUMNS: Final = 3  # in two, a single cell may be a head whose second one 
 _MAX_LABELS: Final = 10  # rows; arbitrary: more are no title
 
 
-def write_titled(rows: Sequence[Sequence[str]], builder: Builder) -> None:
+def write_rows(rows: Sequence[Sequence[str]], builder: Builder) -> None:
     """Write rows as a table, and single cells in the rows above a wide table's head before it."""
     labels: list[str] = []
     count = 0
