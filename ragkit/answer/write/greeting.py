@@ -71,10 +71,13 @@ def is_greeting(question: str) -> bool:
 def greet(question: str, store: Store, collection: str, *, names_documents: bool) -> str:
     """Answer a greeting with examples of what a collection can be asked, naming some documents.
 
-    Those in the greeting's language come first.
+    Those in the greeting's language come first. Raises NotFoundError where there are collections,
+    but not this one.
     """
-    rows = (row for row in store.collections() if row.name == collection)
-    documents = sum(row.documents for row in rows)
+    counts = {row.name: row.documents for row in store.collections()}
+    if counts and collection not in counts:
+        list(store.documents(collection))  # raises: it says which collections there are
+    documents = counts.get(collection, 0)
     titles: list[str] = []
     if names_documents and 0 < documents <= _MAX_LISTED:
         language = "zh" if _is_chinese(question) else "en"

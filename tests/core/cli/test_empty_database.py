@@ -51,6 +51,10 @@ def test_where_there_are_other_collections_they_are_named(ragkit: Commands) -> N
         "ragkit: There is no collection 'default', but 'a', 'b', 'c', 'd', 'e' and 2 more:"
         " choose one with --collection NAME."
     )
+    assert ragkit.error("ask", "-c", "nosuch", "hello", code=2) == (
+        "ragkit: There is no collection 'nosuch', but 'a', 'b', 'c', 'd', 'e' and 2 more:"
+        " choose one with --collection NAME."
+    )
 
 
 def test_an_ingestion_that_fails_leaves_no_collection(ragkit: Commands) -> None:
