@@ -571,7 +571,9 @@ def test_files_are_dropped_and_those_that_are_refused_say_why(
         DROP.replace("files) data", "[['large.md', window.large]]) data"), ["#rk-upload", []]
     )
     shows(page, "#rk-ways", words["error_too_large"])
-    refused = {row.split()[0]: row for row in page.locator("#rk-ways li").all_inner_texts()}
+    # In one step: the list is written anew while an upload goes on.
+    rows = page.evaluate("[...document.querySelectorAll('#rk-ways li')].map(row => row.innerText)")
+    refused = {row.split()[0]: row for row in rows}
     assert refused.keys() == {"nameless", "large.md"}
     assert words["state_failed"] in refused["large.md"]
     assert "has no extension" in refused["nameless"]
