@@ -289,7 +289,7 @@ def _columns(lines: Sequence[Line], height: float) -> list[list[Line]]:
             all(is_running(column, height) for column in columns) or _are_written(columns)
         ):
             is_across = sum(map(len, columns)) > len(lines)
-            if is_across and len(lines) < _MANY_LINES and not all(map(_goes_on, columns)):
+            if is_across and len(lines) < _MANY_LINES and not all(map(goes_on, columns)):
                 continue
             bottoms = [min(line.bottom for line in column) for column in columns]
             tops = [max(line.top for line in column) for column in columns]
@@ -325,12 +325,6 @@ def _are_written(columns: Sequence[Sequence[Line]]) -> bool:
     return has_table and all(places) and all(max(a) < min(b) for a, b in pairwise(places))
 
 
-def _goes_on(column: Sequence[Line]) -> bool:
-    """Say whether a third of the lines begin within a sentence; in a table few cells do."""
-    starts = [line.text[:1] for line in column[1:]]
-    return 3 * sum(char.isalpha() and not char.isupper() for char in starts) >= len(starts)
-
-
 def is_running(column: Sequence[Line], height: float) -> bool:
     """Say whether lines look like a column of text: wide, filled, and of many characters."""
     text = [line for line in column if not line.rows]
@@ -339,3 +333,9 @@ def is_running(column: Sequence[Line], height: float) -> bool:
         return False
     filled = sum(line.right - line.left >= _FILLED * width for line in text)
     return 2 * filled >= len(text) and median(map(weight, text)) >= _MIN_CHARS
+
+
+def goes_on(column: Sequence[Line]) -> bool:
+    """Say whether a third of the lines begin within a sentence; in a table few cells do."""
+    starts = [line.text[:1] for line in column[1:]]
+    return 3 * sum(char.isalpha() and not char.isupper() for char in starts) >= len(starts)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ragkit_ingest.parse.pdf.lines import Line
-from ragkit_ingest.parse.pdf.regions import gutters, rows_of
+from ragkit_ingest.parse.pdf.lines import Gap, Line
+from ragkit_ingest.parse.pdf.regions import column_of, gutters, parts_of, rows_of
 
+_GAP = 1.0  # in line heights: wider than a space between words
 _WHITE = 1.2  # in line heights: more from top to bottom ends a table
+_MORE_WHITE = 0.8  # the same where it is more than twice as much as there is above
 _HEAD_WHITE = 0.5  # the same between the lines of a head
 _SIZES = (0.75, 1.25)  # of the head's: the sizes of a table's text
 _MAX_LINES = 150  # arbitrary; of one table on one page
@@ -34,11 +36,15 @@ def _heads(lines: Sequence[Line], place: int) -> bool:
     if not line.font.is_bold or line.rows or line.is_turned:
         return False
     following = lines[place + 1 : place + 4]
-    return line.has_gap or _is_tight_head(line, following) or any(
+    return bool(_wide(line)) or _is_tight_head(line, following) or any(
         neighbour.font.is_bold and abs(neighbour.middle - line.middle) < 1.5 * line.height
         and (neighbour.left > line.right or neighbour.right < line.left)
         for neighbour in following
     )  # fmt: skip
+
+
+def _wide(line: Line) -> list[Gap]:
+    return [gap for gap in line.gaps if gap[1] - gap[0] >= _GAP * line.height > 0]
 
 
 def _is_tight_head(line: Line, following: Sequence[Line]) -> bool:
@@ -52,11 +58,11 @@ def _is_tight_head(line: Line, following: Sequence[Line]) -> bool:
 def _table(lines: Sequence[Line]) -> tuple[list[Line], int]:
     """Make a table of the lines from its head on: it, and how many lines it takes."""
     head = _head(lines)
-    is_tight = len(head) == 1 and not head[0].has_gap
+    is_tight = len(head) == 1 and not _wide(head[0])
     end = _end(lines, len(head), is_tight=is_tight)
     for size in range(end, max(len(head), end - _MAX_TRIES), -1):
         inside = lines[:size]
-        stretches = gutters(inside)
+        stretches = _between_columns(head, inside)
         rows = rows_of([head, inside[len(head) :]], stretches) if stretches else []
         if not _is_table(rows) or (is_tight and not _is_full(rows)):
             continue
@@ -69,6 +75,19 @@ def _table(lines: Sequence[Line]) -> tuple[list[Line], int]:
         )
         return [table], size
     return [], 1
+
+
+def _between_columns(head: Sequence[Line], lines: Sequence[Line]) -> list[Gap]:
+    """Give the white between the columns of lines, each but the first with a cell in the head;
+    none where two cells of the head have no white between them."""
+    stretches = gutters(lines)
+    heads = {column_of(part, stretches) for line in head for part in parts_of(line, stretches)}
+    are_apart = all(
+        any(gap[0] < stretch[1] and stretch[0] < gap[1] for stretch in stretches)
+        for line in head
+        for gap in _wide(line)
+    )
+    return [s for place, s in enumerate(stretches, 1) if place in heads] if are_apart else []
 
 
 def _head(lines: Sequence[Line]) -> list[Line]:
@@ -86,6 +105,7 @@ def _end(lines: Sequence[Line], begin: int, *, is_tight: bool) -> int:
     """Give the place after the last line that may be of the table."""
     bottom = min(line.bottom for line in lines[:begin])
     height, size = lines[0].height, max(lines[0].font.size, 0.1)
+    widest = _MORE_WHITE * height / 2
     for place in range(begin, len(lines)):
         line = lines[place]
         is_below = line.middle < min(part.bottom for part in lines[:begin]) + _HEAD_WHITE * height
@@ -94,8 +114,11 @@ def _end(lines: Sequence[Line], begin: int, *, is_tight: bool) -> int:
         if is_tight and len(line.text) > _MAX_TIGHT * len(lines[0].text):
             return place
         is_sized = _SIZES[0] <= line.font.size / size <= _SIZES[1]
-        if not is_sized or bottom - line.top > _WHITE * height:
+        white = bottom - line.top
+        limit = min(_WHITE * height, 2 * widest) if place > begin + 1 else _WHITE * height
+        if not is_sized or white > limit:
             return place
+        widest = max(widest, white)
         bottom = min(bottom, line.bottom)
     return len(lines)
 

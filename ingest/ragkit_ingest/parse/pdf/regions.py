@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from statistics import median
 
-from ragkit_ingest.parse.pdf.columns import free, is_running
+from ragkit_ingest.parse.pdf.columns import free, goes_on, is_running
 from ragkit_ingest.parse.pdf.lines import Gap, Line, split
 from ragkit_ingest.parse.pdf.paragraphs import join
 
@@ -20,6 +20,7 @@ _ALIGNED = 0.6  # of the rows: so many words that begin below each other make a 
 _EDGE = 0.4  # points
 _LEVEL = 0.4  # of a line's height: middles so near stand side by side
 _WHITER = 0.2  # of a line's height: so much more white is between rows, less within a cell
+_SPREAD = 0.3  # of a line's height: lines of a text, set without white, stand nearer
 _MAX_COLUMNS = 20  # arbitrary
 _MAX_SHORT_CHARS = 24  # of a cell that has a line of its own; arbitrary
 _MIN_WIDE = 2  # stretches of white, and more heights than these, where words tell rows apart
@@ -84,14 +85,15 @@ def _rows(bands: Sequence[Band], stretches: Sequence[Gap]) -> list[Row]:
     rows: list[Row] = []
     for place, band in enumerate(bands):
         is_row = (place == 0 and len(bands) > 1) or len(body) > 1
-        parts = [part for line in band for part in _parts(line, stretches)]
+        parts = [part for line in band for part in parts_of(line, stretches)]
         chunks = [parts] if is_row and not _is_parallel(parts, stretches) else None
         for chunk in chunks or _chunks(parts, stretches):
             rows.append(_row(chunk, stretches))
     return rows
 
 
-def _parts(line: Line, stretches: Sequence[Gap]) -> list[Line]:
+def parts_of(line: Line, stretches: Sequence[Gap]) -> list[Line]:
+    """Split a line where it goes over from one column into the next."""
     return split(line, lambda gap: any(gap[0] < g[1] and g[0] < gap[1] for g in stretches))
 
 
@@ -132,7 +134,8 @@ def _is_parallel(parts: Sequence[Line], stretches: Sequence[Gap]) -> bool:
 
 
 def _chunks(parts: Sequence[Line], stretches: Sequence[Gap]) -> list[list[Line]]:
-    """Cut a band into rows: by white where there is more and less of it, else by first cells."""
+    """Cut a band into rows: by white where there is more and less of it, into its lines where all
+    stand further apart than those of a text, else by first cells."""
     levels = _levels(parts)
     whites = [
         min(part.bottom for part in above) - max(part.top for part in below)
@@ -148,7 +151,8 @@ def _chunks(parts: Sequence[Line], stretches: Sequence[Gap]) -> list[list[Line]]
     elif centred:
         cuts = centred
     else:
-        cuts = [n for n in range(1, len(levels)) if _begins_row(levels[n], stretches)]
+        are_spread = len(level_whites) == len(whites) and inner >= _SPREAD * height
+        cuts = [n for n in range(1, len(levels)) if are_spread or _begins_row(levels[n], stretches)]
     chunks = [
         [part for level in levels[begin:end] for part in level]
         for begin, end in pairwise([0, *cuts, len(levels)])
@@ -217,8 +221,11 @@ def _are_table(rows: Sequence[Row], lines: Sequence[Line], stretches: Sequence[G
     height = median(line.height for line in lines)
     columns: list[list[Line]] = [[] for _ in range(len(stretches) + 1)]
     for line in lines:
-        for part in _parts(line, stretches):
+        for part in parts_of(line, stretches):
             columns[column_of(part, stretches)].append(part)
     levels = len(_levels(lines))
-    are_texts = all(is_running(column, height) and len(column) > 0.8 * levels for column in columns)
+    are_texts = all(
+        is_running(column, height) and goes_on(column) and len(column) > 0.8 * levels
+        for column in columns
+    )
     return not are_texts or len(rows) < levels / 2

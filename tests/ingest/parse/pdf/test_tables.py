@@ -194,6 +194,63 @@ def test_a_bold_head_over_columns_without_rules() -> None:
     ]  # fmt: skip
 
 
+def headed(lefts: Sequence[float], rows: Sequence[Sequence[str]], below: str = "") -> list[str]:
+    """Read a bold row, others below it and text after more white than is between them."""
+    head, *body = rows
+    page = "".join(text(x, 602, cell, font="F4") for x, cell in zip(lefts, head, strict=True))
+    for n, row in enumerate(body):
+        page += "".join(
+            text(x, 584 - 18 * n, cell, font="F3") for x, cell in zip(lefts, row, strict=True)
+        )
+    page += text(lefts[0] - 8, 594 - 18 * len(rows), below, font="F3")
+    table, *_ = tables(text(72, 700, BODY) + page + text(72, 400, BODY))
+    return table
+
+
+def written(rows: Sequence[Sequence[str]]) -> list[str]:
+    lines = [f"| {' | '.join(row)} |" for row in rows]
+    return [lines[0], f"|{' - |' * len(rows[0])}", *lines[1:]]
+
+
+def test_cells_under_a_bold_head_as_long_as_lines_of_a_text() -> None:
+    rows = [
+        ("The room and its floor", "Used in 2 and 3 (both)", "Used in 2 and 3 (both)"),
+        ("Room 1 and 2, floor 1", "Desk 1 and window 2", "Desk 1 and window 3"),
+        ("Room 1 and 2, floor 1", "Desk 2 and windows 2 and 3", "Desk 2 and windows 2 and 3"),
+        ("Room 3, floor 1 (left)", "Desk 3 and window 2", "Desk 3 and window 3"),
+    ]
+    assert headed((72, 210, 360), rows) == written(rows)
+
+
+def test_rows_of_one_cell_under_a_bold_head_of_two() -> None:
+    rows = [("Deed", "Deed"), ("Swims", "It glides over water"), ("Flies", ""), ("Calls", "Kow")]
+    assert headed((72, 120), rows) == written(rows)
+
+
+def test_text_after_more_white_is_no_row_of_a_table() -> None:
+    """Here its second word stands in the second column, right below the cells."""
+    rows = [("", "Class1", "Class2"), *(("R1", "True", "False"), ("R2", "False", "")) * 4]
+    assert headed((72, 100, 170), rows, "With footnote") == written(rows)
+
+
+def test_white_under_no_head_parts_no_columns() -> None:
+    rows = [("", "Last", "Next"), ("Kind one", "4.3", "2.4"), ("Kind two", "2.5", "4.4"),
+            ("Kind six", "3.5", "1.8"), ("Kind ten", "4.5", "2.8")]  # fmt: skip
+    assert headed((72, 140, 180), rows) == written(rows)
+
+
+def test_text_over_the_white_of_a_head_is_no_row() -> None:
+    rows = [("Year", "Ducks", "Geese"), ("2019", "120", "80"), ("2020", "135", "95")]
+    below = "Note: these are figures of the state, counted on its ponds"
+    assert headed((72, 120, 175), rows, below) == written(rows)
+
+
+def test_rows_without_a_first_cell_stand_as_far_apart_as_others() -> None:
+    rows = [("Unit", "Measure", "Value"), ("kV", "Voltage", "12"), ("", "Place", "indoor"),
+            ("", "Phases", "3"), ("Hz", "Frequency", "50")]  # fmt: skip
+    assert headed((72, 120, 200), rows) == written(rows)
+
+
 def test_short_words_in_every_column_are_rows_of_their_own() -> None:
     """White is wider above the last row alone; a merged cell leaves one place of a row empty."""
     head, *body = [("Room", "Light", "Heat", "Water"), ("R1", "True", "False", "True"),
