@@ -21,6 +21,7 @@ from ragkit_ingest.parse.pdf.lines import (
     turned_box,
     usual_height,
 )
+from ragkit_ingest.parse.pdf.paragraphs import ITEM
 
 _GUTTER = 0.8  # in line heights: narrower is a space between words
 _NEXT_LINE = 2.0  # in line heights: further down begins another block
@@ -316,13 +317,15 @@ def _holds(gap: Gap, cut: Gap) -> bool:
 
 
 def _are_written(columns: Sequence[Sequence[Line]]) -> bool:
-    """Say whether columns with a table, which shows no running text, follow each other in the file.
+    """Say whether columns with tables or lists follow each other in the file.
 
-    Their order in the file tells them from tables that are compared side by side.
+    Their order in the file tells them from tables and lists that are compared side by side.
     """
     places = [[line.first for line in column if line.first >= 0] for column in columns]
-    has_table = any(line.rows for column in columns for line in column)
-    return has_table and all(places) and all(max(a) < min(b) for a, b in pairwise(places))
+    have_items = all(
+        any(line.rows or ITEM.match(line.text) for line in column) for column in columns
+    )
+    return have_items and all(places) and all(max(a) < min(b) for a, b in pairwise(places))
 
 
 def is_running(column: Sequence[Line], height: float) -> bool:

@@ -111,3 +111,18 @@ def test_tables_that_are_written_side_by_side_are_read_so() -> None:
     for top, left, right in ((700, "Ape", "Bee"), (600, "Cat", "Dog"), (500, "Elk", "Fox")):
         page += ruled(60, top, left) + ruled(310, top, right)
     assert in_order(read(page), "Ape", "Bee", "Cat", "Dog", "Elk", "Fox")
+
+
+def test_columns_of_lists_are_read_as_the_file_writes_them() -> None:
+    page = ""
+    for x, tops, names in ((60, (700, 600, 480), "ABC"), (310, (700, 640, 540), "DEF")):
+        for top, name in zip(tops, names, strict=True):
+            items = [f"{name}0 a list", *(f"{n}. {name}{n}" for n in range(1, 4))]
+            page += column(x, top, items, size=10, font="F3", step=12)
+    assert in_order(read(page), "A1", "A3", "B0", "B3", "C1", "C3", "D0", "D3", "E0", "F0", "F3")
+
+
+def test_a_form_whose_names_are_written_before_its_values_is_read_row_by_row() -> None:
+    names = column(60, 700, ["Name:", "Street:", "Town:", "Land:", "Born:"], step=40)
+    values = column(310, 700, ["Ann", "Elm Road", "Bath", "Wales", "1970"], step=40)
+    assert in_order(read(names + values), "Name", "Ann", "Street", "Elm", "Town", "Bath", "Land")
