@@ -7,7 +7,7 @@ from itertools import groupby
 
 from ragkit_ingest.parse.builder import Builder
 from ragkit_ingest.parse.pdf.headings import Heading
-from ragkit_ingest.parse.pdf.hyphens import Words
+from ragkit_ingest.parse.pdf.hyphens import Words, are_broken
 from ragkit_ingest.parse.pdf.lines import Line
 from ragkit_ingest.parse.pdf.paragraphs import join, key, paragraphs, without_leaders
 
@@ -30,7 +30,7 @@ def write(
         if heading:
             text = part[0].text
             for line in part[1:]:
-                text = join(text, line.text, words)
+                text = join(text, line.text, words.unbroken())
             builder.heading(heading.level, text, mark=False)
         else:
             _write_text(part, titles, words, builder)
@@ -69,4 +69,6 @@ def _write_text(
 def words_of(pages: Sequence[Sequence[Line]]) -> Words:
     """Collect a document's words where there is a hyphen at a line's end to ask them about."""
     ends = any(line.text.endswith(("-", "‐")) for page in pages for line in page)
-    return Words(line.text for page in pages for line in page) if ends else Words()
+    if not ends:
+        return Words()
+    return Words((line.text for page in pages for line in page), are_broken=are_broken(pages))

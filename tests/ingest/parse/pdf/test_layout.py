@@ -143,6 +143,41 @@ def test_hyphens_at_line_ends() -> None:
     assert "Smith-Jones" in text.replace("- ", "-")
 
 
+def test_words_broken_at_line_ends_are_joined_though_their_parts_are_words() -> None:
+    lines = [
+        "A manual of the gauge that is taken in hand by all who manip-",
+        "ulate it each day, so that nobody is hurt by it and individu-",
+        "ally each of its users says it is OPTIONAL, that is, not OP-",
+        "TIONAL in parts.",
+    ]
+    text = " ".join(parse(pdf([column(72, 700, lines)])).text.split())
+    assert "who manipulate it" in text
+    assert "individually each" in text
+    assert "not OPTIONAL in" in text
+
+
+def test_hyphens_stay_where_lines_leave_room_for_parts_of_long_words() -> None:
+    lines = [
+        "Of all the birds of the pond and the brook",
+        "some can be seen here in any month,",
+        "sometimes in pairs: there the white-",
+        "headed duck lives there; it flies",
+        "unwillingly over the wide salt-",
+        "marshes of the coast; it also is",
+        "necessarily a good swimmer.",
+    ]
+    text = " ".join(parse(pdf([column(72, 700, lines)])).text.split())
+    assert "white-headed duck" in text
+    assert "salt-marshes of" in text
+
+
+def test_headings_break_no_words() -> None:
+    page = column(72, 700, ["What is of the code-", "indicative kind"], size=20, step=24, font="F2")
+    parsed = parse(pdf([page + column(72, 600, BODY)]))
+    assert parsed.blocks[0].kind == "heading"
+    assert parsed.text.startswith("What is of the code-indicative kind\n")
+
+
 def test_a_ruled_table_with_wrapped_and_merged_cells() -> None:
     page = (
         text(72, 630, "Some text stands before the table.")
