@@ -19,23 +19,28 @@ _LISTS = frozenset({"ul", "ol", "table"})
 # nothing, which is why furniture.py looks at the text as well.
 _KINDS = {
     "comments": frozenset("comment comments respond disqus replies".split()),
+    "notices": frozenset("cookie cookies consent gdpr footer".split()),
     "furniture": frozenset(
         "sidebar sidebars sphinxsidebar related recommended recommendations recirc recirculation"
-        " sponsored adverts advertisement advertising ad ads adsense cookie cookies consent gdpr"
+        " sponsored adverts advertisement advertising ad ads adsense"
         " outbrain taboola trending mostread noprint hatnote navbox catlinks printfooter"
-        " footer".split()
+        " modal popup".split()
     ),
+    # Those of links only: in German a teaser can be a text's first paragraph.
+    "teasers": frozenset("teaser teasers promo promos promotion carousel".split()),
     # Buttons and short lines only.
     "buttons": frozenset(
         "share sharing sharebar social sociable newsletter newsletters subscribe subscription"
-        " signup breadcrumb breadcrumbs nav navbar navigation toolbar pagination pager tagcloud"
-        " copyright login follow skip jump toc".split()
+        " signup tags topics breadcrumb breadcrumbs nav navbar navigation toolbar pagination pager"
+        " tagcloud copyright login follow skip jump toc".split()
     ),
 }
+_FIELDS = "fields"  # forms that ask for an address or a password
 # "has-sidebar" is a page with everything.
 _STATES = tuple(
     word + end for word in "has with no is page category tag".split() for end in ("-", "_")
 )
+_QUOTED = frozenset({"embed", "embedded"})  # a post of another site, which the text shows
 _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+")
 _MAX_NAME_CHARS = 1000  # arbitrary
 
@@ -46,7 +51,8 @@ class Boxes:
     def __init__(self) -> None:
         self.parents = [0]
         self._lists: set[int] = set()
-        self.named: dict[str, set[int]] = {kind: set() for kind in _KINDS}
+        self.named: dict[str, set[int]] = {kind: set() for kind in (*_KINDS, _FIELDS)}
+        self._forms: set[int] = set()
 
     def add(self, tag: str, attributes: Mapping[str, str], parent: int) -> int:
         """Note a box and return its number."""
@@ -54,12 +60,20 @@ class Boxes:
         self.parents.append(parent)
         if tag in _LISTS:
             self._lists.add(box)
+        if tag == "form":
+            self._forms.add(box)
         for name in ("class", "id") if attributes and tag not in _UNNAMED else ():
             for word in (attributes.get(name) or "")[:_MAX_NAME_CHARS].split():
                 kind = _kind(word)
                 if kind:
                     self.named[kind].add(box)
         return box
+
+    def note_field(self, box: int) -> None:
+        """Note that readers enter who they are in a box: it names the form around it."""
+        while box and box not in self._forms:
+            box = self.parents[box]
+        self.named[_FIELDS] |= {box} - {0}
 
     def continues(self, box: int, previous: int) -> bool:
         """Say whether a box is a list that stands side by side with the one before it."""
@@ -91,4 +105,6 @@ def _kind(name: str) -> str:
     if name.startswith(_STATES):
         return ""
     words = {word.lower() for word in _WORD.findall(name)}
+    if not words.isdisjoint(_QUOTED):
+        return ""
     return next((kind for kind, names in _KINDS.items() if words & names), "")

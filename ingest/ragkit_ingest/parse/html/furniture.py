@@ -14,19 +14,34 @@ from itertools import groupby, pairwise
 
 from ragkit_ingest.parse.content import Piece
 from ragkit_ingest.parse.html.boxes import Boxes
-from ragkit_ingest.parse.html.phrases import is_label, is_notice, is_pointer, leads_elsewhere
+from ragkit_ingest.parse.html.phrases import (
+    is_label,
+    is_notice,
+    is_pointer,
+    is_reference,
+    leads_elsewhere,
+)
 from ragkit_ingest.parse.html.weights import PROSE, are_links, is_links, is_prose, weight
 
 # Arbitrary, tried on documentation, news and shop pages: shares of all running text.
-_SHARES = {"comments": 0.5, "furniture": 0.3, "buttons": 0.0}  # that boxes named so may hold
+_SHARES = {  # that boxes named so may hold
+    "notices": 0.7,
+    "furniture": 0.3,
+    "teasers": 0.3,
+    "fields": 0.1,
+    "buttons": 0.0,
+}
+_MAX_COMMENTS = 0.5
+_MIN_COMMENTED = 800  # weight of an article; comments on a question can be its answers
 _MOST = 0.8  # that the text's own box holds
 _MAX_LINKED = 0.3  # characters of links to others, where a text goes on beside its box
 _MAX_SHORT = 3.0  # characters of all texts to running text, there
 _MAX_ADDED = 0.1  # of the box: short texts beside it, such as its title and date
-_MAX_TEASERS = 0.25
+_MAX_TEASERS = 0.6
 _MIN_BESIDE_TEASERS = 1500  # weight of running text; a page of cards has less
 _MIN_PROSE = 300  # weight from which a page has a text whose box can be told
 _MIN_TEASERS = 3
+_MIN_TEASER_LINKED = 0.2  # characters in links to others; a text's first paragraph has fewer
 _TEASER_DEPTH = 3  # boxes around a teaser's heading
 _MIN_RUN = 3
 _MIN_REPEATED = 3  # times that a link's text is there
@@ -55,12 +70,12 @@ def without_furniture(pieces: Sequence[Piece], boxes: Boxes, title: str) -> list
 
     `title` is what the page is called.
     """
-    blocks = _blocks(_without_labels(pieces))
+    blocks = _without_comments(_blocks(_without_labels(pieces)), boxes)
+    least = _MIN_LEFT * sum(block.weight for block in blocks)
     for choose in (_without_named, _in_own_box, _without_banner, _without_teasers, _without_menus):
-        blocks = choose(blocks, boxes, title)
-    blocks = _without_pictures(blocks)
-    if sum(block.weight for block in blocks) < _MIN_LEFT * sum(map(weight, pieces)):
-        return list(pieces)
+        chosen = choose(blocks, boxes, title)
+        if sum(block.weight for block in chosen) >= least:
+            blocks = chosen
     return _without_bare_headings(pieces, [block.piece for block in blocks])
 
 
@@ -99,20 +114,47 @@ def _without_labels(pieces: Sequence[Piece]) -> list[Piece]:
             continue
         if is_notice(lines[place]) or (piece.place.links and is_pointer(lines[place])):
             continue
+        if piece.place.linked > piece.place.plain and is_reference(lines[place]):
+            continue
         chosen.append(piece)
     return chosen
+
+
+def _without_comments(blocks: list[_Block], boxes: Boxes) -> list[_Block]:
+    """Drop boxes of comments beside a longer text, or one box of them below an article."""
+    named = boxes.named["comments"]
+    if not named:
+        return blocks
+    sums = _sum_prose(blocks, boxes)
+    most = _MAX_COMMENTS * sums[0]
+    largest = {box for box in named if sums[box] > most}
+    blocks = _without_boxes(named, blocks, boxes, most)
+    return _without_boxes(largest, blocks, boxes, sums[0] - _MIN_COMMENTED)
 
 
 def _without_named(blocks: list[_Block], boxes: Boxes, title: str) -> list[_Block]:
     """Drop boxes that are named like furniture, unless too much of the text stands in them."""
     for kind, share in _SHARES.items():
         named = boxes.named[kind]
-        if named:
-            sums = _sum_prose(blocks, boxes)
-            titles = boxes.sum((block.box, int(_is_top(block.piece))) for block in blocks)
-            suspects = (box for box in named if sums[box] <= share * sums[0] and not titles[box])
-            blocks = _dropped(blocks, boxes.spread(suspects), share)
+        if kind == "teasers" and named:
+            linked = boxes.sum((block.box, block.piece.place.linked) for block in blocks)
+            plain = boxes.sum((block.box, block.weight) for block in blocks)
+            named = {box for box in named if linked[box] > _MIN_TEASER_LINKED * plain[box]}
+        most = share * sum(block.prose for block in blocks)
+        blocks = _without_boxes(named, blocks, boxes, most)
     return blocks
+
+
+def _without_boxes(
+    named: set[int], blocks: list[_Block], boxes: Boxes, most: float
+) -> list[_Block]:
+    """Drop boxes with at most so much running text, together too, and without the page's title."""
+    if not named:
+        return blocks
+    sums = _sum_prose(blocks, boxes)
+    titles = boxes.sum((block.box, int(_is_top(block.piece))) for block in blocks)
+    suspects = (box for box in named if sums[box] <= most and not titles[box])
+    return _dropped(blocks, boxes.spread(suspects), most)
 
 
 def _in_own_box(blocks: list[_Block], boxes: Boxes, title: str) -> list[_Block]:
@@ -183,9 +225,12 @@ def _without_teasers(blocks: list[_Block], boxes: Boxes, title: str) -> list[_Bl
         if parent and len(sides) >= _MIN_TEASERS
         for box in sides
     }
-    if not teasers or sum(block.prose for block in blocks) < _MIN_BESIDE_TEASERS:
+    inside = boxes.spread(teasers)
+    prose = sum(block.prose for block in blocks)
+    beside = sum(block.prose for block in blocks if block.box not in inside)
+    if beside < _MIN_BESIDE_TEASERS:
         return blocks
-    return _dropped(blocks, boxes.spread(teasers), _MAX_TEASERS)
+    return _dropped(blocks, inside, _MAX_TEASERS * prose)
 
 
 def _without_banner(blocks: list[_Block], boxes: Boxes, title: str) -> list[_Block]:
@@ -290,22 +335,6 @@ def _is_introduced(piece: Piece, previous: Piece | None, *, beside: bool = False
     return beside or head.kind == "heading" or head.text.rstrip().endswith((":", "："))
 
 
-def _without_pictures(blocks: list[_Block]) -> list[_Block]:
-    """Drop what stands for a picture where its caption, or a picture before it, says the same."""
-    chosen: list[_Block] = []
-    seen: set[str] = set()
-    for block, following in zip(blocks, [*blocks[1:], None], strict=False):
-        piece = block.piece
-        is_picture = piece.text and not piece.place.plain and not piece.place.linked
-        if is_picture and (
-            piece.text in seen or (following is not None and piece.text in following.piece.text)
-        ):
-            continue
-        seen.add(piece.text)
-        chosen.append(block)
-    return chosen
-
-
 def _without_bare_headings(pieces: Sequence[Piece], chosen: list[Piece]) -> list[Piece]:
     """Drop headings below which nothing is left of what stood there."""
     remaining = {id(piece) for piece in chosen}
@@ -340,11 +369,11 @@ def _is_top(piece: Piece) -> bool:
     return piece.kind == "heading" and piece.number == 1
 
 
-def _dropped(blocks: list[_Block], boxes: set[int], share: float) -> list[_Block]:
-    """Drop all blocks in these boxes, unless they hold more than a share of the running text."""
+def _dropped(blocks: list[_Block], boxes: set[int], most: float) -> list[_Block]:
+    """Drop all blocks in these boxes, unless they hold more running text than that, or all."""
     chosen = [block for block in blocks if block.box not in boxes]
     total = sum(block.prose for block in blocks)
-    return chosen if sum(block.prose for block in chosen) >= max((1 - share) * total, 1) else blocks
+    return chosen if sum(block.prose for block in chosen) >= max(total - most, 1) else blocks
 
 
 def _sum_prose(blocks: Iterable[_Block], boxes: Boxes) -> list[int]:

@@ -10,6 +10,8 @@ from collections.abc import Sequence
 from ragkit_ingest.parse.content import Piece
 from ragkit_ingest.parse.html.boxes import Boxes
 from ragkit_ingest.parse.html.furniture import without_furniture
+from ragkit_ingest.parse.html.phrases import asks_for_cookies
+from ragkit_ingest.parse.html.pictures import without_pictures
 from ragkit_ingest.parse.html.regions import ARTICLE, FRAME, HEADER, MAIN
 from ragkit_ingest.parse.html.weights import is_prose, weight
 
@@ -22,9 +24,12 @@ def main_content(pieces: Sequence[Piece], boxes: Boxes, title: str = "") -> list
 
     `title` is what the page is called.
     """
+    pieces = [
+        piece for piece in without_pictures(pieces) if not asks_for_cookies(piece.text)
+    ] or list(pieces)
     inside = [piece for piece in pieces if not _is_framed(piece)]
     if _count_chars(inside) < _MIN_TEXT_CHARS:
-        return list(pieces)
+        return pieces
     return without_furniture(_author_region(inside), boxes, title)
 
 

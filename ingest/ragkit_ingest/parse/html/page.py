@@ -139,6 +139,8 @@ class _Walker:
             self._inline.append("\n" if self._pre else "\x00")
         elif tag == "img":
             self._inline.append(f" {attributes.get('alt') or ''} ")
+        elif tag == "input":
+            self.regions.note_input(attributes)
         elif tag in PREFORMATTED:
             self._pre += 1
         elif tag == "li":

@@ -44,6 +44,7 @@ _NAMES = frozenset(
 )
 _NAMED = frozenset("div section ul ol form p span td details".split())
 _MAX_NAME_CHARS = 1000  # arbitrary
+_PERSONAL = frozenset({"email", "password"})
 _LINKS = frozenset({"a", "button"})
 _SEPARATORS = " \t\r\n\xa0|/·•‹›«»<>→←,;:-–—[](){}"
 
@@ -78,6 +79,11 @@ class Regions:
             self._links = max(0, self._links - 1)
         if len(self._open) > 1:
             self._open.pop()
+
+    def note_input(self, attributes: Mapping[str, str]) -> None:
+        """Note a field of a form; those that ask for an address or a password tell what it is."""
+        if (attributes.get("type") or "").lower() in _PERSONAL:
+            self.boxes.note_field(self._open[-1][1])
 
     def count_text(self, text: str) -> None:
         """Note a text; what only sets links apart does not count."""

@@ -81,6 +81,18 @@ def test_a_link_to_a_page_that_is_not_written_yet_is_text() -> None:
         "<div>© 2026 Example Works. All rights reserved.</div>",
         '<div><a href="/">Board</a> › <a href="/w">Workshop</a></div>',
         '<div><a href="/p">Previous</a> | <a href="/n">Next</a></div>',
+        '<div class="modal"><p>Choose a country</p><p>Choose a language</p></div>',
+        '<ul class="post-tags"><li><a href="/r">radar</a></li></ul>',
+        '<form><label>E-mail</label><input type="email"><label>Name</label></form>',
+        '<form><p>Your account</p><input type="password"><a href="/l">Lost it?</a></form>',
+        "<div><p>We use cookies to measure how our pages are read. Accept them?</p></div>",
+        f'<p>Read more: <a href="/valves">Valves for acids, {"and other fluids, " * 3}</a></p>',
+        '<p>延伸阅读:<a href="/valves">无需维护的阀门产品介绍</a></p>',
+        '<section class="promo"><p><a href="/valves">Valves</a> at half the price</p></section>',
+        '<div class="footer-wrap"><p>Example Works, Mill Lane 4, Sampletown</p></div>',
+        f"<div><h3>Topics</h3><ul>{links('Pumps', 'Valves', tag='li')}</ul></div>",
+        '<p><img alt="gauge-front_2.jpg"></p>',
+        '<p><img alt="IMG_2953"></p>',
     ],
 )
 def test_boxes_that_belong_to_the_site_go_wherever_they_stand(box: str) -> None:
@@ -161,6 +173,12 @@ def test_a_page_of_nothing_but_divs_gives_its_text(
             "## Is it dry?",
         ),
         (f"<div>{PROSE * 2}</div>" + "<div>Yes, 4 €.</div>" * 2, "Yes, 4 €.\n\nYes, 4 €."),
+        (f'<div class="social-embed"><p>Dry!</p></div><p>{PROSE * 2}</p>', "Dry!"),
+        (f'<div class="teaser"><p>{PROSE}<a href="/x">More</a></p></div><p>{CARE * 6}</p>', PROSE),
+        (f'<form><input type="email"><h1>Gauge</h1><p>{PROSE * 2}</p></form>', PROSE * 2),
+        (f'<p>{PROSE * 2}</p><p>See also: <a href="/valves">Valves</a></p>', "See also: Valves"),
+        (f'<p>{PROSE}</p><div class="comment"><p>{CARE * 4}</p></div>', CARE * 4),
+        (f'<h1>Years</h1><p>{PROSE * 2}</p><p><img alt="2023"> was dry.</p>', "2023 was dry."),
     ],
     ids=[
         *("list after a text", "sentence before links", "heading over links", "embedded post"),
@@ -176,6 +194,12 @@ def test_a_page_of_nothing_but_divs_gives_its_text(
             "table of links",
             "heading before a table",
             "repeated answer",
+            "short embedded post",
+            "lead",
+            "form around a page",
+            "see also",
+            "answer to a question",
+            "number in a picture",
         ),
     ],
 )
@@ -187,6 +211,48 @@ def test_a_picture_says_nothing_that_its_caption_says_too() -> None:
     figure = '<figure><img alt="A gauge"><figcaption>A gauge on a tank</figcaption></figure>'
     parsed = parse(f'<p>{PROSE * 2}</p>{figure}<div><img alt="A lid"></div>')
     assert parsed.text == f"{(PROSE * 2).strip()}\n\nA gauge on a tank\n\nA lid\n"
+
+
+def test_a_picture_says_nothing_twice_on_a_short_page_either() -> None:
+    figure = '<figure><a href="/g"><img alt="A gauge."></a></figure>'
+    assert parse(f"{figure}{figure}<p>Dry.</p>").text == "A gauge.\n\nDry.\n"
+    caption = "<figcaption>A Gauge: how it looks</figcaption>"
+    parsed = parse(f"<figure>{figure}<b>6</b>{caption}</figure>")
+    assert parsed.text == "6\n\nA Gauge: how it looks\n"
+
+
+def test_what_asks_for_cookies_is_no_text_where_the_rest_stands_in_a_frame() -> None:
+    notice = "Diese Webseite verwendet Cookies, um Dienste bereitzustellen. " * 2
+    assert parse(f"<div class='sidebar'><p>{PROSE}</p></div><p>{notice}</p>").text == (
+        f"{PROSE.strip()}\n"
+    )
+
+
+def test_comments_below_an_article_go_though_they_are_longer() -> None:
+    comments = f'<ol id="comments">{f"<li><p>{PROSE * 3}</p></li>" * 40}</ol>'
+    text = f"<h1>Gauge</h1><p>{CARE * 5}</p><p>{CARE * 5}</p>"
+    assert parse(f"<article>{text}{comments}</article>").text == (
+        f"# Gauge\n\n{(CARE * 5).strip()}\n\n{(CARE * 5).strip()}\n"
+    )
+
+
+def test_comments_by_the_author_between_a_page_s_pictures_stay() -> None:
+    pictures = f'<div><h2>A tank</h2><p class="comment">{PROSE * 3}</p></div>' * 9
+    assert parse(f"<h1>Tanks</h1><p>{CARE * 10}</p>{pictures}").text.count("## A tank") == 9
+
+
+def test_teasers_below_an_article_go_though_they_are_longer() -> None:
+    cards = "".join(
+        f'<li><h5><a href="/{n}">Story {n}</a></h5><p>{PROSE}</p></li>' for n in range(20)
+    )
+    page = f"<main><h1>Gauge</h1><p>{CARE * 18}</p><div><ul>{cards}</ul></div></main>"
+    assert parse(page).text == f"# Gauge\n\n{(CARE * 18).strip()}\n"
+
+
+def test_a_page_with_more_news_than_text_loses_its_menus_all_the_same() -> None:
+    news = "".join(f'<li><a href="/{n}">Story {n}</a> {PROSE}</li>' for n in range(20))
+    page = f"<div><div>{links(*NAMES)}</div><h1>Gauge</h1><p>{CARE * 4}</p><ul>{news}</ul></div>"
+    assert "Company" not in parse(page).text
 
 
 def test_a_link_that_stands_there_again_and_again_is_a_button() -> None:
