@@ -30,6 +30,7 @@ LEADER = re.compile(
     r"|(?:[^\S\n]?…){3,}[^\S\n]*"
 )
 _HYPHENATED = re.compile(r"(?<=[^\W\d_])[-‐]$")
+_BREAK = "\u00ad"  # behind a hyphen at a line's end in a cell; texts of pages have none
 _LINE_STEP = 1.5  # of the page's usual distance between lines: more begins a paragraph
 _SIZE_CHANGE = 1.15  # a line that much larger or smaller is another kind of text
 _INDENT = 1.0  # in line heights
@@ -86,6 +87,26 @@ def join(text: str, following: str, words: Words = _NO_WORDS, *, spaced: bool = 
             return f"{text} {following}"
         return text + following
     return f"{text} {following}"
+
+
+def join_in_cell(text: str, following: str) -> str:
+    """Join two lines of a cell; what comes of a hyphen between them is left to `whole_words`."""
+    if _HYPHENATED.search(text.rstrip()):
+        return f"{text.rstrip()}{_BREAK}{following}"
+    return join(text, following)
+
+
+def is_broken_cell(cell: str) -> bool:
+    """Say whether a line of a cell ends with a hyphen."""
+    return _BREAK in cell
+
+
+def whole_words(cell: str, words: Words) -> str:
+    """Make the words of a cell whole that are hyphenated at its lines' ends."""
+    text, *lines = cell.split(_BREAK)
+    for line in lines:
+        text = words.join(text, line)
+    return text
 
 
 def _parts(block: Sequence[Line], line: Line, step: float) -> bool:

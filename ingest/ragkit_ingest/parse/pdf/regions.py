@@ -11,7 +11,7 @@ from statistics import median
 
 from ragkit_ingest.parse.pdf.columns import free, goes_on, is_running
 from ragkit_ingest.parse.pdf.lines import Gap, Line, split
-from ragkit_ingest.parse.pdf.paragraphs import join
+from ragkit_ingest.parse.pdf.paragraphs import join_in_cell
 
 # Line heights of white from top to bottom between two columns, by how many lines it runs through:
 # a few lines of prose have such white by chance. Arbitrary.
@@ -207,7 +207,7 @@ def _row(chunk: Sequence[Line], stretches: Sequence[Gap]) -> Row:
     for level in _levels(chunk):
         for part in sorted(level, key=lambda part: part.left):
             place = column_of(part, stretches)
-            cells[place] = join(cells[place], part.text) if cells[place] else part.text
+            cells[place] = join_in_cell(cells[place], part.text) if cells[place] else part.text
     return tuple(" ".join(cell.split()) for cell in cells)
 
 

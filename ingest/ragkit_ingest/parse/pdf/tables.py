@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 
 from ragkit_ingest.parse.pdf.grid import Grid, grids
 from ragkit_ingest.parse.pdf.lines import Line, split
-from ragkit_ingest.parse.pdf.paragraphs import join
+from ragkit_ingest.parse.pdf.paragraphs import join_in_cell
 from ragkit_ingest.parse.pdf.rules import Rule
 
 _NEAR = 3.0  # points by which text may reach over a line
@@ -214,5 +214,5 @@ def _text(cell: Cell, heights: Sequence[float], at: int) -> str:
         cell = near or cell
     text = ""
     for line in cell:
-        text = join(text, line.text) if text else line.text
+        text = join_in_cell(text, line.text) if text else line.text
     return " ".join(text.split())

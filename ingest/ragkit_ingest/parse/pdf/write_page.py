@@ -9,7 +9,14 @@ from ragkit_ingest.parse.builder import Builder
 from ragkit_ingest.parse.pdf.headings import Heading
 from ragkit_ingest.parse.pdf.hyphens import Words, are_broken
 from ragkit_ingest.parse.pdf.lines import Line
-from ragkit_ingest.parse.pdf.paragraphs import join, key, paragraphs, without_leaders
+from ragkit_ingest.parse.pdf.paragraphs import (
+    is_broken_cell,
+    join,
+    key,
+    paragraphs,
+    whole_words,
+    without_leaders,
+)
 
 _MAX_HEADING_CHARS = 300
 
@@ -56,7 +63,7 @@ def _write_text(
     for is_table, group in groupby(lines, lambda line: bool(line.rows)):
         if is_table:
             for table in group:
-                builder.table(table.rows)
+                builder.table([[whole_words(cell, words) for cell in row] for row in table.rows])
             continue
         for text in paragraphs(list(group), frozenset(titles), words):
             level = titles.get(key(text)) if len(text) <= _MAX_HEADING_CHARS else None
@@ -68,7 +75,11 @@ def _write_text(
 
 def words_of(pages: Sequence[Sequence[Line]]) -> Words:
     """Collect a document's words where there is a hyphen at a line's end to ask them about."""
-    ends = any(line.text.endswith(("-", "‐")) for page in pages for line in page)
-    if not ends:
+    if not any(_has_hyphen(line) for page in pages for line in page):
         return Words()
     return Words((line.text for page in pages for line in page), are_broken=are_broken(pages))
+
+
+def _has_hyphen(line: Line) -> bool:
+    has_cell = any(is_broken_cell(cell) for row in line.rows for cell in row)
+    return has_cell or line.text.endswith(("-", "‐"))

@@ -6,7 +6,7 @@ import pytest
 
 from ragkit.types import ParsedText
 from ragkit_ingest.parse import parse_bytes
-from tests.ingest.pdfs import COURIER, grid, pdf, rule, text
+from tests.ingest.pdfs import COURIER, column, grid, pdf, rule, text
 
 BODY = "Some running text of the page stands here, over its whole width."
 
@@ -170,6 +170,16 @@ def test_words_with_figures_in_the_lines_of_a_row_are_one_row(lines: list[Sequen
     page += set_rows((76, 176, 276), 586, lines, step=14)
     row = " | ".join(map(" ".join, zip(*lines, strict=True)))
     assert tables(page) == [["| Place | First | Second |", "| - | - | - |", f"| {row} |"]]
+
+
+def test_hyphens_at_line_ends_in_cells_are_those_of_the_document() -> None:
+    page = grid((72, 172, 272), (620, 600, 560))
+    page += set_rows((76, 176), 606, [("Bird", "Place")])
+    page += set_rows((76, 176), 586, [("White-", "Wet-"), ("headed duck", "lands")], step=14)
+    assert tables(page)[0][-1] == "| White-headed duck | Wet-lands |"
+    lines = ["Ducks swim on all kinds of waters and riv-", "ers, and one knows them by their fea-",
+             "thers in these wetlands, a whiteheaded one too."]  # fmt: skip
+    assert tables(page + column(72, 500, lines))[0][-1] == "| Whiteheaded duck | Wetlands |"
 
 
 def test_figures_in_the_lines_of_a_row_are_rows() -> None:
