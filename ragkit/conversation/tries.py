@@ -88,7 +88,9 @@ class Tries:
         return _later(self._with(query, question=self.question), pieces)
 
     def _with(self, query: str, *, question: str) -> list[Piece]:
-        return list(self.kb.stream(question, query=query, candidates=self.cited))
+        return list(
+            self.kb.stream(question, query=query, history=[self.previous], candidates=self.cited)
+        )
 
     def _changes_language(self) -> bool:
         return has_cjk(self.question) != has_cjk(self.previous.question)

@@ -172,12 +172,12 @@ def _candidate(
         complete=_is_complete(region, piece),
         is_title=unit.kind == "title",
         section=unit.headings,
-        listed=_listed(region, unit),
+        listed=_listed(region, unit, head),
     )
 
 
-def _listed(region: _Region, unit: Unit) -> Listed | None:
-    """Return a unit's list, or the answer that it belongs to, if it can be quoted in full."""
+def _listed(region: _Region, unit: Unit, head: Sequence[str]) -> Listed | None:
+    """Return a unit's list, table or the answer that it belongs to, if it can be quoted in full."""
     if unit.answer is not None and unit.answer != Span(unit.start, unit.end) and not unit.block:
         span = unit.answer
     elif unit.block is None or len(unit.block.items) > MAX_LIST_ITEMS:
@@ -190,7 +190,10 @@ def _listed(region: _Region, unit: Unit) -> Listed | None:
     intro = unit.block.intro if unit.block else None
     is_intro = intro is not None and unit.start == intro.start
     start, end = region.start + span.start, region.start + span.end
-    return Listed(start, end, text, list_text(text), distinct_terms(text), is_intro)
+    display = list_text(text)
+    if unit.kind == "row":
+        display = "\n".join(row_text(line, head) for line in text.splitlines() if line.strip())
+    return Listed(start, end, text, display, distinct_terms(text), is_intro)
 
 
 def _pieces(text: str, unit: Unit) -> Iterator[Span]:

@@ -35,6 +35,8 @@ _WANTS_LIST = re.compile(
     r"|怎么|怎麼|如何|怎样|怎樣|步骤|步驟|流程|哪些|有什么|有什麼|要带什么|要帶什麼|要做什么|要做什麼|注意什么|注意什麼",
     re.IGNORECASE,
 )
+# A question that compares rows gets the whole of a small table.
+_COMPARES = re.compile(r"\b(?:most|least|best|worst|[a-z]{2,12}est)\b|最", re.IGNORECASE)
 
 
 def _equal_weights(terms: Collection[str]) -> Mapping[str, float]:
@@ -74,9 +76,11 @@ class ExtractiveGenerator:
     ) -> Iterator[str | Draft]:
         """Yield `sentence [1]` and ` sentence [2]`, then the Draft, without marks of Markdown.
 
-        A refusal yields one statement in the question's language.
+        A refusal yields one statement in the question's language. What the last turn of `history`
+        quoted is not added to an answer.
         """
         chosen = pick(question, passages, query=self.query, meaning=self.meaning)
+        chosen = chosen[:1] + [second for second in chosen[1:] if not _is_quoted(second, history)]
         reason = self._reason(question, passages, chosen)
         if reason:
             text = refusal.statement(question)
@@ -227,15 +231,18 @@ def _with_list(scored: Scored) -> Scored:
 
 
 def _wants_list(question: Question, candidate: Candidate) -> bool:
-    """Tell whether steps are asked for, or the item has no word of the question itself."""
+    """Tell whether all is asked for, or the item or row has no word of the question itself."""
     if candidate.question_terms:
         shared = len(question.units & candidate.question_terms)
         if candidate.distance and shared:  # the answer began with "Yes" or "No"
             return True
         return shared >= ASKS_THE_SAME * len(question.units)
-    if question.kinds:
+    if candidate.text.startswith("|"):
+        if _COMPARES.search(question.text):
+            return True
+    elif question.kinds:
         return False
-    if _WANTS_LIST.search(question.text):
+    elif _WANTS_LIST.search(question.text):
         return True
     return not question.content & candidate.terms
 
@@ -243,6 +250,11 @@ def _wants_list(question: Question, candidate: Candidate) -> bool:
 def _is_paragraph(listed: Listed | None) -> bool:
     """Tell whether a list is in fact a paragraph that answers a question of the document."""
     return listed is not None and "\n" not in listed.display
+
+
+def _is_quoted(scored: Scored, history: Sequence[Turn]) -> bool:
+    """Tell whether the answer of the last turn holds a sentence."""
+    return any(scored.candidate.display in turn.answer for turn in history[-1:])
 
 
 def _stands_alone(candidate: Candidate) -> bool:

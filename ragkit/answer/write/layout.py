@@ -59,7 +59,10 @@ _ASK_MARK = re.compile(r"(?:Q|Question|问|問)\s{0,3}\d{0,3}[:：.、]\s*", re.
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A list: its items with their markers, and the line that introduces it, if any."""
+    """A list: its items with their markers, and the line that introduces it, if any.
+
+    The rows of a table are one, too, without an introduction.
+    """
 
     items: tuple[Span, ...]
     intro: Span | None = None
@@ -143,7 +146,17 @@ def split_units(text: str) -> list[Unit]:
             listed.pop()
         listed.append(replace(place, start=start, end=span.end, kind=kind, head=head, block=block))
         place = replace(place, distance=place.distance + 1)
-    return _with_answers(text, _with_introductions(text, listed, blocks))
+    return list(_with_tables(_with_answers(text, _with_introductions(text, listed, blocks))))
+
+
+def _with_tables(units: Sequence[Unit]) -> Iterator[Unit]:
+    """Give each row of a table the block of all its rows."""
+    for (kind, _), group in groupby(units, key=lambda unit: (unit.kind, unit.head)):
+        members = list(group)
+        table = None
+        if kind == "row" and len(members) > 1:
+            table = Block(tuple(Span(row.start, row.end) for row in members))
+        yield from (replace(unit, block=table) for unit in members) if table else members
 
 
 def _with_answers(text: str, listed: Sequence[Unit]) -> list[Unit]:

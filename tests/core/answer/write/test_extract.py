@@ -15,7 +15,7 @@ from ragkit.contracts import Generator
 from ragkit.embed import bundled
 from ragkit.question.answer_kinds import expected_kinds, has_answer
 from ragkit.question.reading import is_traditional, read_question
-from ragkit.types import Draft, Hit
+from ragkit.types import Draft, Hit, Turn
 
 BRIDGE = (
     "# The Harbour Bridge\n\nThe bridge is painted grey. It was opened in 1932 by Jack Lang. "
@@ -123,6 +123,47 @@ def test_headings_head_rows_and_rules_are_never_quoted() -> None:
     quotes = {c.text for c in list_candidates([hit(BRIDGE), hit(TABLE, document=2)])}
     assert len(quotes) == 7
     assert not quotes & {"# The Harbour Bridge", "## Fees", "| Plan | Price | Seats |"}
+
+
+PRICES = "# Fees\n\n| Plan | Price |\n| --- | --- |\n| Basic | 9 euros |\n| Team | 49 euros |\n"
+PRICES_ZH = "# 收费\n\n| 套餐 | 价格 |\n| --- | --- |\n| 基本 | 9元 |\n| 团队 | 49元 |\n"
+BOTH_PRICES = "Plan: Basic; Price: 9 euros\nPlan: Team; Price: 49 euros [1]"
+
+
+@pytest.mark.parametrize(
+    ("text", "question", "quoted"),
+    [
+        (PRICES, "Which plan is the cheapest?", BOTH_PRICES),
+        (PRICES, "Is Team the most expensive plan?", BOTH_PRICES),
+        (PRICES, "List the price of each plan", BOTH_PRICES),
+        (PRICES, "What is the price of Team?", "Plan: Team; Price: 49 euros [1]"),
+        (PRICES_ZH, "最便宜的套餐是哪个？", "套餐：基本；价格：9元\n套餐：团队；价格：49元 [1]"),
+        (PRICES_ZH, "列出所有价格", "套餐：基本；价格：9元\n套餐：团队；价格：49元 [1]"),
+        (PRICES_ZH, "团队套餐的价格是多少？", "套餐：团队；价格：49元 [1]"),
+    ],
+)
+def test_a_small_table_is_quoted_whole_to_compare_or_list_its_rows(
+    text: str, question: str, quoted: str
+) -> None:
+    draft = answer(question, [hit(text)])
+    assert draft.text.split("\n\n")[0] == quoted
+    assert [text[c.start : c.end] for c in draft.citations] == [c.quote for c in draft.citations]
+
+
+def test_a_row_of_a_large_table_is_quoted_alone() -> None:
+    rows = "".join(f"| Plan {number} | {number} euros |\n" for number in range(10, 40))
+    draft = answer("Which plan is the cheapest?", [hit(PRICES + rows)])
+    assert "\n" not in draft.text.split("\n\n")[0]
+
+
+def test_what_the_last_answer_quoted_is_not_added_again() -> None:
+    passage = hit("Paper goes to the grey bin. Glass goes to the container.")
+    question = "And the glass? (where paper goes)"
+    first, second = (citation.quote for citation in answer(question, [passage]).citations)
+    last = Turn("Where does paper go?", f"{second} [1]")
+    *_, draft = ExtractiveGenerator().generate(question, [passage], history=[last])
+    assert isinstance(draft, Draft)
+    assert draft.text == f"{first} [1]"
 
 
 def test_a_heading_tells_two_like_sentences_apart() -> None:
