@@ -30,8 +30,10 @@ from ragkit_ingest.parse.html.tags import (
     BOLD,
     CELLS,
     DROPPED,
+    HEAD,
     HEADINGS,
     LISTS,
+    PLAIN,
     PREFORMATTED,
     PRESENTATION,
     VOID,
@@ -128,7 +130,15 @@ class _Walker:
             return
         if tag in APART:
             self._flush()
-        self._enter(tag, attributes)
+        if tag in HEAD:
+            self._note(tag, attributes)
+        if tag not in VOID:
+            self.regions.enter(tag, attributes)
+        if tag not in PLAIN:
+            self._begin(tag, attributes)
+
+    def _begin(self, tag: str, attributes: Mapping[str, str]) -> None:
+        """Begin what a tag makes of the text after it."""
         if tag == "a":
             self._anchors.open(attributes.get("href") or "", len(self._inline))
         elif tag == "title":
@@ -157,6 +167,13 @@ class _Walker:
             return
         if tag in APART:
             self._flush()
+        if tag not in PLAIN:
+            self._finish(tag)
+        if tag not in VOID:
+            self.regions.leave(tag)
+
+    def _finish(self, tag: str) -> None:
+        """End what a tag made of the text before it."""
         if tag == "a":
             self._anchors.close(self._inline)
         elif tag == "title":
@@ -172,8 +189,6 @@ class _Walker:
                 self._lists.pop()
         else:
             self._end_table(tag)
-        if tag not in VOID:
-            self.regions.leave(tag)
 
     def data(self, text: str) -> None:
         if self._in_title:
@@ -207,16 +222,14 @@ class _Walker:
         if tag not in VOID:
             self._dropping.append(tag)
 
-    def _enter(self, tag: str, attributes: Mapping[str, str]) -> None:
-        """Note where the page's text is from here on, and what its head says."""
+    def _note(self, tag: str, attributes: Mapping[str, str]) -> None:
+        """Note what the page's head says."""
         if tag == "meta":
             self.head.take(attributes)
-        elif tag in {"base", "link"}:
-            self._anchors.note_site(tag, attributes)
         elif tag == "html":
             self.head.language = (attributes.get("lang") or "").strip()[:_MAX_LANG_CHARS]
-        if tag not in VOID:
-            self.regions.enter(tag, attributes)
+        else:
+            self._anchors.note_site(tag, attributes)
 
     def _item(self, attributes: Mapping[str, str]) -> None:
         number = self._lists[-1] if len(self._lists) > self._base[-1] else None
@@ -279,6 +292,8 @@ class _Walker:
 
     def _flush(self) -> None:
         """Write what was said since the last block began."""
+        if not self._inline:
+            return
         text = "".join(self._inline)
         links = self._anchors.take(self._inline)
         self._inline.clear()

@@ -87,7 +87,8 @@ class Regions:
 
     def count_text(self, text: str) -> None:
         """Note a text; what only sets links apart does not count."""
-        self._counted[self._links > 0] += len(text.strip(_SEPARATORS))
+        if size := len(text.strip(_SEPARATORS)):
+            self._counted[self._links > 0] += size
 
     def place(self) -> Place:
         """Tell where the text since the last time stands."""

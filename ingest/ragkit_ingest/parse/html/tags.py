@@ -18,3 +18,6 @@ APART = BLOCKS | LISTS | CELLS | PREFORMATTED | {*HEADINGS, "li", "table", "tr",
 BOLD = frozenset({"b", "strong"})
 PRESENTATION = frozenset({"presentation", "none"})
 VOID = frozenset("area base br col embed hr img input link meta source track wbr".split())
+HEAD = frozenset({"base", "html", "link", "meta"})  # what they say is of the whole page
+# The parser does nothing for them but to note where they begin and end.
+PLAIN = (BLOCKS | frozenset("code em font i label small span sub sup time u".split())) - VOID - HEAD
