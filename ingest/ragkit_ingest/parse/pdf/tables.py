@@ -36,26 +36,25 @@ def with_tables(
 
 
 def _tables(of_page: Sequence[Grid], lines: Sequence[Line]) -> list[list[Grid]]:
-    """Put the grids together that are pieces of one table, broken where columns of the page end."""
+    """Put the grids together that are pieces of one table, broken where columns of the page end.
+
+    The file writes a piece right after the one before it, and the first alone has a bold head.
+    """
     tables: list[list[Grid]] = []
+    by_end: dict[int, list[Grid]] = {}  # tables with a head, by the place after their last line
     for grid in sorted(of_page, key=lambda grid: grid.xs[0]):
-        for pieces in tables:
-            if pieces[-1].is_continued_by(grid) and _goes_on(pieces[-1], grid, lines):
-                pieces.append(grid)
-                break
+        places = [n for n, line in enumerate(lines) if grid.find(line.left, line.middle)]
+        begin, end = (places[0], places[-1] + 1) if places else (0, 0)
+        has_head = bool(places) and lines[begin].font.is_bold
+        pieces = [] if has_head else by_end.get(begin, [])
+        if pieces and pieces[-1].is_continued_by(grid):
+            pieces.append(grid)
         else:
-            tables.append([grid])
+            pieces = [grid]
+            tables.append(pieces)
+        if has_head or len(pieces) > 1:
+            by_end[end] = pieces
     return tables
-
-
-def _goes_on(grid: Grid, following: Grid, lines: Sequence[Line]) -> bool:
-    """Say whether the file writes a grid right after another, and no bold head in it."""
-    first, second = (
-        [n for n, line in enumerate(lines) if piece.find(line.left, line.middle)]
-        for piece in (grid, following)
-    )
-    is_next = bool(first and second) and first[-1] + 1 == second[0]
-    return is_next and lines[first[0]].font.is_bold and not lines[second[0]].font.is_bold
 
 
 def _with_table(lines: list[Line], pieces: Sequence[Grid], cut: Cut) -> list[Line]:
