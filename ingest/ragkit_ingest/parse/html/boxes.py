@@ -24,15 +24,15 @@ _KINDS = {
         "sidebar sidebars sphinxsidebar related recommended recommendations recirc recirculation"
         " sponsored adverts advertisement advertising ad ads adsense"
         " outbrain taboola trending mostread noprint hatnote navbox catlinks printfooter"
-        " modal popup".split()
+        " modal popup newsletter newsletters subscribe subscription signup ambox"
+        " signature".split()
     ),
     # Those of links only: in German a teaser can be a text's first paragraph.
     "teasers": frozenset("teaser teasers promo promos promotion carousel".split()),
     # Buttons and short lines only.
     "buttons": frozenset(
-        "share sharing sharebar social sociable newsletter newsletters subscribe subscription"
-        " signup tags topics breadcrumb breadcrumbs nav navbar navigation toolbar pagination pager"
-        " tagcloud copyright login follow skip jump toc".split()
+        "share sharing sharebar social sociable tags topics breadcrumb breadcrumbs nav navbar"
+        " navigation toolbar pagination pager tagcloud copyright login follow skip jump toc".split()
     ),
 }
 _FIELDS = "fields"  # forms that ask for an address or a password

@@ -43,6 +43,8 @@ _MIN_PROSE = 300  # weight from which a page has a text whose box can be told
 _MIN_TEASERS = 3
 _MIN_TEASER_LINKED = 0.2  # characters in links to others; a text's first paragraph has fewer
 _TEASER_DEPTH = 3  # boxes around a teaser's heading
+_MIN_CARDS = 2
+_NEAR = 2  # blocks from a teaser's link to its text: a date, an author
 _MIN_RUN = 3
 _MIN_REPEATED = 3  # times that a link's text is there
 _MIN_LANGUAGES = 3  # links to the same page in other languages
@@ -103,16 +105,21 @@ def _without_labels(pieces: Sequence[Piece]) -> list[Piece]:
     """
     lines = [piece.text if piece.kind in {"paragraph", "item"} else "" for piece in pieces]
     labels = [is_label(line) for line in lines]
+    notices = [is_notice(line) for line in lines]
     repeated = Counter(lines)
     chosen: list[Piece] = []
     for place, piece in enumerate(pieces):
-        beside = labels[max(place - 1, 0) : place] + labels[place + 1 : place + 2]
+        beside = [
+            labels[other] or notices[other]
+            for other in (place - 1, place + 1)
+            if 0 <= other < len(lines)
+        ]
         is_linked = piece.place.links and not piece.place.plain
         if labels[place] and (is_linked or any(beside)):
             continue
         if is_linked and lines[place] and repeated[lines[place]] >= _MIN_REPEATED:
             continue
-        if is_notice(lines[place]) or (piece.place.links and is_pointer(lines[place])):
+        if notices[place] or (piece.place.links and is_pointer(lines[place])):
             continue
         if piece.place.linked > piece.place.plain and is_reference(lines[place]):
             continue
@@ -140,9 +147,24 @@ def _without_named(blocks: list[_Block], boxes: Boxes, title: str) -> list[_Bloc
             linked = boxes.sum((block.box, block.piece.place.linked) for block in blocks)
             plain = boxes.sum((block.box, block.weight) for block in blocks)
             named = {box for box in named if linked[box] > _MIN_TEASER_LINKED * plain[box]}
-        most = share * sum(block.prose for block in blocks)
-        blocks = _without_boxes(named, blocks, boxes, most)
+        prose = sum(block.prose for block in blocks)
+        if kind == "furniture" and named:
+            cards = _cards(blocks, boxes)
+            blocks = _without_boxes(named & cards, blocks, boxes, _MAX_TEASERS * prose)
+        blocks = _without_boxes(named, blocks, boxes, share * prose)
     return blocks
+
+
+def _cards(blocks: list[_Block], boxes: Boxes) -> set[int]:
+    """Return the boxes of teasers: each running text in them stands below a link of its own."""
+    heads = [block.piece.place.linked > 0 and not block.weight for block in blocks]
+    bare = [
+        block.is_prose and not any(heads[max(place - _NEAR, 0) : place])
+        for place, block in enumerate(blocks)
+    ]
+    counts = boxes.sum((block.box, int(head)) for block, head in zip(blocks, heads, strict=True))
+    texts = boxes.sum((block.box, int(text)) for block, text in zip(blocks, bare, strict=True))
+    return {box for box, count in enumerate(counts) if count >= _MIN_CARDS and not texts[box]}
 
 
 def _without_boxes(
@@ -272,10 +294,13 @@ def _menus(blocks: list[_Block], boxes: Boxes) -> dict[int, int]:
     linked = boxes.sum((box, place.linked) for box, place in places)
     plain = boxes.sum((box, place.plain) for box, place in places)
     elsewhere = _lead_elsewhere(blocks, boxes)
+    cards = elsewhere & _cards(blocks, boxes)
     menus: dict[int, int] = {}
     for box, parent in enumerate(boxes.parents):
         if parent in menus:
             menus[box] = menus[parent]
+        elif box in cards and prose[box] <= _MAX_TEASERS * prose[0]:
+            menus[box] = box
         elif not box or prose[box]:
             continue
         elif are_links(links[box], linked[box], plain[box]) or (box in elsewhere and links[box]):

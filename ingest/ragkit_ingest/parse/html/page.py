@@ -149,7 +149,10 @@ class _Walker:
             self._inline.append("\n" if self._pre else "\x00")
         elif tag == "img":
             self._inline.append(f" {attributes.get('alt') or ''} ")
+        elif tag == "button":
+            self._inline.append(" ")
         elif tag == "input":
+            self._inline.append(" ")
             self.regions.note_input(attributes)
         elif tag in PREFORMATTED:
             self._pre += 1
@@ -178,6 +181,8 @@ class _Walker:
             self._anchors.close(self._inline)
         elif tag == "title":
             self._in_title = False
+        elif tag == "button":
+            self._inline.append(" ")
         elif tag in HEADINGS:
             self._heading = 0
         elif tag in PREFORMATTED:

@@ -12,16 +12,19 @@ _BUTTONS = frozenset(
     "|view comments|show comments|leave a comment|leave a reply|add a comment|post a comment"
     "|read later|back to gallery|kommentieren|antworten|merken|zurück|commenter|répondre"
     "|responder|comentar|advertising|werbung|publicité|publicidad|publicidade|reklama|iklan"
+    "|copy|copy link|copy code|edit on github|edit this page|write a review|pin|pin it|view all"
     "|menu|search|close|add to cart|buy now|show more|load more|edit|teilen|drucken|anzeige"
     "|weiterlesen|nach oben|zum inhalt springen|partager|imprimer"
     "|分享|分享到|打印|关闭|打印本页|关闭窗口|上一篇|下一篇|上一页|下一页|返回顶部|返回首页|登录|注册|加入购物车"
-    "|立即购买|编辑|跳转到内容|阅读全文|更多|广告|扫一扫|收藏".split("|")
+    "|立即购买|编辑|关于我们|联系我们|版权声明|网站地图|在线留言|网友评论|跳转到内容|阅读全文|更多|广告|扫一扫|收藏".split(
+        "|"
+    )
 )
 _ELSEWHERE = re.compile(
     r"(?:related|recommended|more (?:from|on|in|news|stories)|most (?:read|popular|viewed)|popular|"
     r"trending|you (?:may|might) (?:also )?like|also (?:read|on)|read (?:next|more|also)|latest|"
-    r"recent (?:posts|comments|articles)|customers also|similar|share|follow us|tags|categories|"
-    r"archives|navigation|menu|sponsored|advertis|newsletter|subscribe|comments|"
+    r"recently viewed|recent (?:posts|comments|articles)|customers also|similar|share|follow us|"
+    r"tags|categories|archives|navigation|menu|sponsored|advertis|newsletter|subscribe|comments|"
     r"topics|don['’]t miss|must (?:read|watch)|just watched|top (?:video|stories|news)|"
     r"schlagw[oö]rte|themen|verwandte|neueste|weitere (?:themen|meldungen|nachrichten|beiträge)|"
     r"empfehlungen|schon gelesen|auch (?:interessant|auf)|etiquetas|más (?:sobre|noticias)|"
@@ -35,7 +38,10 @@ _ELSEWHERE = re.compile(
     re.IGNORECASE,
 )
 _NOTICE = re.compile(
-    r"(?:©|\(c\)\s|copyright\s+(?:©|\(c\)|\d{4})|all rights reserved|版权所有)", re.IGNORECASE
+    r"(?:was this (?:page|article|answer|information) helpful|war diese seite hilfreich|"
+    r"声明[:：]\s?本[网站]|扫描(?:下方)?二维码|登录后.{0,6}评论|.{0,40}ICP备\s?\d|"
+    r"©|\(c\)\s|copyright\s+(?:©|\(c\)|\d{4})|all rights reserved|版权所有)",
+    re.IGNORECASE,
 )
 _POINTER = re.compile(
     r"(?:当前位置|您的位置|您现在的位置|you are here|上一篇|下一篇|(?:home|首页)\s*[>»›/]|"
@@ -80,7 +86,7 @@ def is_label(text: str) -> bool:
 
 
 def is_notice(text: str) -> bool:
-    """Say whether a short block is a copyright notice.
+    """Say whether a short block is a copyright notice, or asks what readers think of the page.
 
     >>> is_notice("© 2026 Example Works"), is_notice("Copyright law protects authors.")
     (True, False)

@@ -93,6 +93,13 @@ def test_a_link_to_a_page_that_is_not_written_yet_is_text() -> None:
         f"<div><h3>Topics</h3><ul>{links('Pumps', 'Valves', tag='li')}</ul></div>",
         '<p><img alt="gauge-front_2.jpg"></p>',
         '<p><img alt="IMG_2953"></p>',
+        "<p>Was this page helpful?</p>",
+        '<div><a href="/edit">Edit this page</a></div>',
+        f'<div class="newsletter"><h3>News</h3><p>{PROSE}</p><button>Sign up</button></div>',
+        f'<div><h2>Latest stories</h2><h4><a href="/a">Acid</a></h4><p>{PROSE}</p>'
+        f'<h4><a href="/b">Brine</a></h4><p>3 May</p><p>{PROSE}</p></div>',
+        "<p>声明:本网转载此文目的在于传递更多信息。</p>",
+        "<p>关于我们 | 联系我们</p><p>京ICP备00000000号</p>",
     ],
 )
 def test_boxes_that_belong_to_the_site_go_wherever_they_stand(box: str) -> None:
@@ -178,6 +185,11 @@ def test_a_page_of_nothing_but_divs_gives_its_text(
         (f'<form><input type="email"><h1>Gauge</h1><p>{PROSE * 2}</p></form>', PROSE * 2),
         (f'<p>{PROSE * 2}</p><p>See also: <a href="/valves">Valves</a></p>', "See also: Valves"),
         (f'<p>{PROSE}</p><div class="comment"><p>{CARE * 4}</p></div>', CARE * 4),
+        (
+            f"<div><p>{PROSE * 4}</p></div><div><h2>Related work</h2><p>{CARE}</p>"
+            f"<ul>{links('Gauges', 'Tanks', tag='li')}</ul></div>",
+            CARE,
+        ),
         (f'<h1>Years</h1><p>{PROSE * 2}</p><p><img alt="2023"> was dry.</p>', "2023 was dry."),
     ],
     ids=[
@@ -199,12 +211,18 @@ def test_a_page_of_nothing_but_divs_gives_its_text(
             "form around a page",
             "see also",
             "answer to a question",
+            "related work",
             "number in a picture",
         ),
     ],
 )
 def test_a_text_that_looks_like_furniture_stays(page: str, text: str) -> None:
     assert text.strip() in parse(page).text
+
+
+def test_buttons_are_set_apart() -> None:
+    page = "<form>Quantity<input><button>Add it</button><button>Buy it</button>now</form>"
+    assert parse(page).text == "Quantity Add it Buy it now\n"
 
 
 def test_a_picture_says_nothing_that_its_caption_says_too() -> None:
