@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from itertools import groupby, pairwise
+from collections.abc import Sequence
+from itertools import pairwise
 
 from ragkit_ingest.parse.content import Piece
+from ragkit_ingest.parse.html.blocks import Block, sum_prose, weigh_blocks, without_boxed
 from ragkit_ingest.parse.html.boxes import Boxes
 from ragkit_ingest.parse.html.phrases import (
     is_label,
@@ -21,7 +21,7 @@ from ragkit_ingest.parse.html.phrases import (
     is_reference,
     leads_elsewhere,
 )
-from ragkit_ingest.parse.html.weights import PROSE, are_links, is_links, is_prose, weight
+from ragkit_ingest.parse.html.weights import are_links, is_links
 
 # Arbitrary, tried on documentation, news and shop pages: shares of all running text.
 _SHARES = {  # that boxes named so may hold
@@ -55,45 +55,18 @@ _MIN_TITLE_CHARS = 4
 _ARROW = re.compile("[>»›→]")  # between the names of a path to a page
 
 
-@dataclass(frozen=True, slots=True)
-class _Block:
-    piece: Piece
-    box: int
-    weight: int
-    is_prose: bool
-
-    @property
-    def prose(self) -> int:
-        return self.weight if self.is_prose else 0
-
-
 def without_furniture(pieces: Sequence[Piece], boxes: Boxes, title: str) -> list[Piece]:
     """Return the blocks without those that belong to the site rather than the page's text.
 
     `title` is what the page is called.
     """
-    blocks = _without_comments(_blocks(_without_labels(pieces)), boxes)
+    blocks = _without_comments(weigh_blocks(_without_labels(pieces)), boxes)
     least = _MIN_LEFT * sum(block.weight for block in blocks)
     for choose in (_without_named, _in_own_box, _without_banner, _without_teasers, _without_menus):
         chosen = choose(blocks, boxes, title)
         if sum(block.weight for block in chosen) >= least:
             blocks = chosen
     return _without_bare_headings(pieces, [block.piece for block in blocks])
-
-
-def _blocks(pieces: Sequence[Piece]) -> list[_Block]:
-    """Weigh pieces; the items of a list that is no menu are together a running text."""
-    blocks: list[_Block] = []
-    for is_list, group in groupby(pieces, key=lambda piece: piece.kind == "item"):
-        run = list(group)
-        linked = sum(piece.place.linked for piece in run) if is_list else 0
-        weights = [weight(piece) for piece in run]
-        is_text = is_list and sum(weights) >= max(PROSE, 2 * linked)
-        blocks += (
-            _Block(piece, piece.place.box, chars, is_text or is_prose(piece))
-            for piece, chars in zip(run, weights, strict=True)
-        )
-    return blocks
 
 
 def _without_labels(pieces: Sequence[Piece]) -> list[Piece]:
@@ -127,19 +100,19 @@ def _without_labels(pieces: Sequence[Piece]) -> list[Piece]:
     return chosen
 
 
-def _without_comments(blocks: list[_Block], boxes: Boxes) -> list[_Block]:
+def _without_comments(blocks: list[Block], boxes: Boxes) -> list[Block]:
     """Drop boxes of comments beside a longer text, or one box of them below an article."""
     named = boxes.named["comments"]
     if not named:
         return blocks
-    sums = _sum_prose(blocks, boxes)
+    sums = sum_prose(blocks, boxes)
     most = _MAX_COMMENTS * sums[0]
     largest = {box for box in named if sums[box] > most}
     blocks = _without_boxes(named, blocks, boxes, most)
     return _without_boxes(largest, blocks, boxes, sums[0] - _MIN_COMMENTED)
 
 
-def _without_named(blocks: list[_Block], boxes: Boxes, title: str) -> list[_Block]:
+def _without_named(blocks: list[Block], boxes: Boxes, title: str) -> list[Block]:
     """Drop boxes that are named like furniture, unless too much of the text stands in them."""
     for kind, share in _SHARES.items():
         named = boxes.named[kind]
@@ -155,7 +128,7 @@ def _without_named(blocks: list[_Block], boxes: Boxes, title: str) -> list[_Bloc
     return blocks
 
 
-def _cards(blocks: list[_Block], boxes: Boxes) -> set[int]:
+def _cards(blocks: list[Block], boxes: Boxes) -> set[int]:
     """Return the boxes of teasers: each running text in them stands below a link of its own."""
     heads = [block.piece.place.linked > 0 and not block.weight for block in blocks]
     bare = [
@@ -167,24 +140,22 @@ def _cards(blocks: list[_Block], boxes: Boxes) -> set[int]:
     return {box for box, count in enumerate(counts) if count >= _MIN_CARDS and not texts[box]}
 
 
-def _without_boxes(
-    named: set[int], blocks: list[_Block], boxes: Boxes, most: float
-) -> list[_Block]:
+def _without_boxes(named: set[int], blocks: list[Block], boxes: Boxes, most: float) -> list[Block]:
     """Drop boxes with at most so much running text, together too, and without the page's title."""
     if not named:
         return blocks
-    sums = _sum_prose(blocks, boxes)
+    sums = sum_prose(blocks, boxes)
     titles = boxes.sum((block.box, int(_is_top(block.piece))) for block in blocks)
     suspects = (box for box in named if sums[box] <= most and not titles[box])
-    return _dropped(blocks, boxes.spread(suspects), most)
+    return without_boxed(blocks, boxes.spread(suspects), most)
 
 
-def _in_own_box(blocks: list[_Block], boxes: Boxes, title: str) -> list[_Block]:
+def _in_own_box(blocks: list[Block], boxes: Boxes, title: str) -> list[Block]:
     """Take the smallest box that holds most of the running text, and what leads to it.
 
     That is the title, and the running text between it and the box.
     """
-    sums = _sum_prose(blocks, boxes)
+    sums = sum_prose(blocks, boxes)
     if sums[0] < _MIN_PROSE or sums[0] < sum(block.weight for block in blocks) / 2:
         return blocks
     text_box = max(box for box, prose in enumerate(sums) if prose >= _MOST * sums[0])
@@ -204,11 +175,11 @@ def _in_own_box(blocks: list[_Block], boxes: Boxes, title: str) -> list[_Block]:
     ]
 
 
-def _widened(box: int, blocks: list[_Block], boxes: Boxes) -> int:
+def _widened(box: int, blocks: list[Block], boxes: Boxes) -> int:
     """Go up as long as what stands beside a box is text rather than links."""
     plain = boxes.sum((block.box, block.weight) for block in blocks)
     linked = boxes.sum((block.box, block.piece.place.linked) for block in blocks)
-    prose = _sum_prose(blocks, boxes)
+    prose = sum_prose(blocks, boxes)
     text_box = box
     while box:
         box = boxes.parents[box]
@@ -222,17 +193,17 @@ def _widened(box: int, blocks: list[_Block], boxes: Boxes) -> int:
     return text_box
 
 
-def _is_headed(block: _Block) -> bool:
+def _is_headed(block: Block) -> bool:
     """Say whether a block right before the text is its heading, at whatever level."""
     is_heading = block.piece.kind == "heading" and block.weight > 0
     return is_heading and not leads_elsewhere(block.piece.text)
 
 
-def _leads(block: _Block) -> bool:
+def _leads(block: Block) -> bool:
     return block.is_prose or (block.piece.kind == "heading" and block.weight > 0)
 
 
-def _without_teasers(blocks: list[_Block], boxes: Boxes, title: str) -> list[_Block]:
+def _without_teasers(blocks: list[Block], boxes: Boxes, title: str) -> list[Block]:
     """Drop boxes side by side that each begin with a heading that leads to another page."""
     heads: dict[int, set[int]] = {}
     for block in blocks:
@@ -252,10 +223,10 @@ def _without_teasers(blocks: list[_Block], boxes: Boxes, title: str) -> list[_Bl
     beside = sum(block.prose for block in blocks if block.box not in inside)
     if beside < _MIN_BESIDE_TEASERS:
         return blocks
-    return _dropped(blocks, inside, _MAX_TEASERS * prose)
+    return without_boxed(blocks, inside, _MAX_TEASERS * prose)
 
 
-def _without_banner(blocks: list[_Block], boxes: Boxes, title: str) -> list[_Block]:
+def _without_banner(blocks: list[Block], boxes: Boxes, title: str) -> list[Block]:
     """Drop short lines before the page's only top heading that stand in other boxes than it."""
     tops = [place for place, block in enumerate(blocks) if _is_top(block.piece)]
     if len(tops) != 1 or any(block.is_prose for block in blocks[: tops[0]]):
@@ -264,11 +235,11 @@ def _without_banner(blocks: list[_Block], boxes: Boxes, title: str) -> list[_Blo
     return [block for place, block in enumerate(blocks) if place >= tops[0] or block.box in inner]
 
 
-def _without_menus(blocks: list[_Block], boxes: Boxes, title: str) -> list[_Block]:
+def _without_menus(blocks: list[Block], boxes: Boxes, title: str) -> list[Block]:
     """Drop boxes and runs of links that no heading and no sentence of the text introduces."""
     menus = _runs(blocks) | _menus(blocks, boxes)
     languages = boxes.sum((block.box, block.piece.place.languages) for block in blocks)
-    chosen: list[_Block] = []
+    chosen: list[Block] = []
     introduced: dict[int, bool] = {}
     for block in blocks:
         previous = chosen[-1].piece if chosen else None
@@ -286,9 +257,9 @@ def _without_menus(blocks: list[_Block], boxes: Boxes, title: str) -> list[_Bloc
     return chosen
 
 
-def _menus(blocks: list[_Block], boxes: Boxes) -> dict[int, int]:
+def _menus(blocks: list[Block], boxes: Boxes) -> dict[int, int]:
     """Map each box in a menu to the outermost box of that menu."""
-    prose = _sum_prose(blocks, boxes)
+    prose = sum_prose(blocks, boxes)
     places = [(block.box, block.piece.place) for block in blocks]
     links = boxes.sum((box, place.links) for box, place in places)
     linked = boxes.sum((box, place.linked) for box, place in places)
@@ -308,7 +279,7 @@ def _menus(blocks: list[_Block], boxes: Boxes) -> dict[int, int]:
     return menus
 
 
-def _lead_elsewhere(blocks: list[_Block], boxes: Boxes) -> set[int]:
+def _lead_elsewhere(blocks: list[Block], boxes: Boxes) -> set[int]:
     """Return the boxes whose first block says that links to other pages follow."""
     met: set[int] = set()
     elsewhere: set[int] = set()
@@ -323,7 +294,7 @@ def _lead_elsewhere(blocks: list[_Block], boxes: Boxes) -> set[int]:
     return elsewhere
 
 
-def _runs(blocks: list[_Block]) -> dict[int, int]:
+def _runs(blocks: list[Block]) -> dict[int, int]:
     """Map the boxes of links that follow each other to the box of the first of them."""
     runs: dict[int, int] = {}
     run: list[int] = []
@@ -337,13 +308,13 @@ def _runs(blocks: list[_Block]) -> dict[int, int]:
     return runs
 
 
-def _is_menu_line(block: _Block) -> bool:
+def _is_menu_line(block: Block) -> bool:
     place = block.piece.place
     is_path = place.links > 1 and not place.plain and bool(_ARROW.search(block.piece.text))
     return is_path or (is_links(block.piece) and not block.is_prose)
 
 
-def _is_link(block: _Block) -> bool:
+def _is_link(block: Block) -> bool:
     place = block.piece.place
     is_line = block.piece.kind in {"paragraph", "item"} and place.links > 0
     return is_line and place.linked >= _MOSTLY_LINKS * (place.linked + place.plain)
@@ -392,14 +363,3 @@ def _is_titled(piece: Piece, title: str) -> bool:
 
 def _is_top(piece: Piece) -> bool:
     return piece.kind == "heading" and piece.number == 1
-
-
-def _dropped(blocks: list[_Block], boxes: set[int], most: float) -> list[_Block]:
-    """Drop all blocks in these boxes, unless they hold more running text than that, or all."""
-    chosen = [block for block in blocks if block.box not in boxes]
-    total = sum(block.prose for block in blocks)
-    return chosen if sum(block.prose for block in chosen) >= max(total - most, 1) else blocks
-
-
-def _sum_prose(blocks: Iterable[_Block], boxes: Boxes) -> list[int]:
-    return boxes.sum((block.box, block.prose) for block in blocks)
