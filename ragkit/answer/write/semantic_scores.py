@@ -10,7 +10,7 @@ from statistics import fmean, pstdev
 
 from ragkit.answer.meaning import Meaning
 from ragkit.answer.write.sentence_scores import KIND, Scored, best_first
-from ragkit.question.reading import language_of
+from ragkit.question.reading import language_of, read_question
 
 # The weight of a standard deviation of the cosine among the compared sentences; fitted as the
 # weights of words were.
@@ -35,8 +35,9 @@ def rescore_by_meaning(question: str, ranked: Sequence[Scored], meaning: Meaning
     """Add the cosine to the score of the sentences that may answer; return them best first.
 
     Compared are the best by words, more from the best passages, which may use other words, and
-    those of the nearest passages in the other language. Where the model does not read the question,
-    the order stays.
+    those of the nearest passages in the other language, which is not quoted where the best sentence
+    in the question's own has all its words. Where the model does not read the question, the order
+    stays.
     """
     language = language_of(question)
     foreign = [item for item in ranked if _is_foreign(item, language, meaning)]
@@ -58,7 +59,16 @@ def rescore_by_meaning(question: str, ranked: Sequence[Scored], meaning: Meaning
         replace(item, score=_foreign_score(item, cosine), cosine=cosine)
         for item, cosine in pairs[len(native) :]
     ]
-    return _join_languages(best_first(native), best_first(foreign), lead)
+    native = best_first(native)
+    if native and _has_all_words(question, native[0]):
+        return native
+    return _join_languages(native, best_first(foreign), lead)
+
+
+def _has_all_words(question: str, item: Scored) -> bool:
+    """Tell whether a sentence, with what stands above it, has every word of the question."""
+    units = read_question(question).units
+    return bool(units) and units <= item.candidate.reach
 
 
 def _is_foreign(item: Scored, language: str, meaning: Meaning) -> bool:

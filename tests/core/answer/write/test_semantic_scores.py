@@ -62,6 +62,12 @@ def test_another_language_is_quoted_as_far_as_it_is_nearer_to_the_question(
     assert [item.candidate.display for item in chosen] == quoted
 
 
+def test_another_language_is_not_quoted_where_the_question_is_answered_in_its_own() -> None:
+    meaning = Measured({LIBRARY: 0.4, POOL: 0.6})
+    chosen = pick("When does the library close?", hits(0.3, 0.4), meaning=meaning)
+    assert [item.candidate.display for item in chosen] == [LIBRARY]
+
+
 def test_sentences_of_a_language_that_is_far_behind_are_not_compared() -> None:
     meaning = Measured({})
     pick(QUESTION, hits(0.5, 0.2), meaning=meaning)
