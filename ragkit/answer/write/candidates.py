@@ -52,10 +52,11 @@ class Candidate:
 
     `text` stands at `start:end` of the document; `display` is the text without marks, a row with
     the names of its columns. `context` holds the terms of the preceding sentences, nearest first,
-    `path` those of its title and headings, `question_terms` those of a question that the document
-    answers with it, `distance` the number of sentences between the two. `complete` is False where
-    a passage's edge seems to cut the sentence. `section` are the headings over it within the
-    passage, `listed` its list, if it is an item or an introduction.
+    `path` those of its title and headings, `head` those of a row's columns' names, `question_terms`
+    those of a question that the document answers with it, `distance` the number of sentences
+    between the two. `complete` is False where a passage's edge seems to cut the sentence.
+    `section` are the headings over it within the passage, `listed` its list or table, if it is an
+    item, a row or an introduction.
     """
 
     hit: Hit
@@ -67,6 +68,7 @@ class Candidate:
     terms: frozenset[str]
     context: tuple[frozenset[str], ...]
     path: frozenset[str]
+    head: frozenset[str] = frozenset()
     question_terms: frozenset[str] = frozenset()
     distance: int = 0
     complete: bool = True
@@ -77,7 +79,7 @@ class Candidate:
     @property
     def reach(self) -> frozenset[str]:
         """The terms of the text and of what stands above it."""
-        return self.terms.union(self.path, self.question_terms)
+        return self.terms.union(self.path, self.head, self.question_terms)
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,6 +168,7 @@ def _candidate(
         display=row_text(text, head) if unit.kind == "row" else " ".join(plain(text).split()),
         terms=distinct_terms(text),
         context=context,
+        head=distinct_terms(" ".join(head)),
         path=distinct_terms(" ".join((hit.title, *hit.headings, *unit.headings))),
         question_terms=distinct_terms(unit.question),
         distance=unit.distance,

@@ -137,7 +137,7 @@ def _reach(candidate: Candidate) -> dict[str, float]:
         weight = nearest if distance == 1 else DECAY**distance
         for term in candidate.context[distance - 1]:
             reach[term] = max(weight, reach.get(term, 0.0))
-    reach.update(dict.fromkeys(candidate.terms, 1.0))
+    reach.update(dict.fromkeys(candidate.terms | candidate.head, 1.0))
     return reach
 
 

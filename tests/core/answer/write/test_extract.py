@@ -134,6 +134,7 @@ BOTH_PRICES = "Plan: Basic; Price: 9 euros\nPlan: Team; Price: 49 euros [1]"
     ("text", "question", "quoted"),
     [
         (PRICES, "Which plan is the cheapest?", BOTH_PRICES),
+        (f"{PRICES}\nA plan can be changed.", "Which plans have prices?", BOTH_PRICES),
         (PRICES, "Is Team the most expensive plan?", BOTH_PRICES),
         (PRICES, "List the price of each plan", BOTH_PRICES),
         (PRICES, "What is the price of Team?", "Plan: Team; Price: 49 euros [1]"),
