@@ -11,6 +11,7 @@ from ragkit.answer.refuse.cutoff import QUOTED_FROM, Signals, signals
 from ragkit.answer.write.candidates import Candidate, Listed, list_candidates
 from ragkit.answer.write.semantic_scores import rescore_by_meaning
 from ragkit.answer.write.sentence_scores import Scored, score_candidates
+from ragkit.answer.write.spelling import respell
 from ragkit.question.reading import Question, read_question
 from ragkit.text.headings import headings_at
 from ragkit.types import Citation, Draft, Hit, Turn
@@ -79,9 +80,11 @@ class ExtractiveGenerator:
         A refusal yields one statement in the question's language. What the last turn of `history`
         quoted is not added to an answer.
         """
-        chosen = pick(question, passages, query=self.query, meaning=self.meaning)
+        spelt = respell(question, passages)
+        query = respell(self.query, passages)
+        chosen = pick(spelt, passages, query=query, meaning=self.meaning)
         chosen = chosen[:1] + [second for second in chosen[1:] if not _is_quoted(second, history)]
-        reason = self._reason(question, passages, chosen)
+        reason = self._reason(question, spelt, passages, chosen)
         if reason:
             text = refusal.statement(question)
             yield text
@@ -96,12 +99,17 @@ class ExtractiveGenerator:
         citations = tuple(_citation(n, scored) for n, scored in enumerate(chosen, 1))
         yield Draft("".join(pieces), citations, used=tuple(passages[:MAX_PASSAGES]))
 
-    def _reason(self, question: str, passages: Sequence[Hit], chosen: Sequence[Scored]) -> str:
+    def _reason(
+        self, question: str, spelt: str, passages: Sequence[Hit], chosen: Sequence[Scored]
+    ) -> str:
+        """Return why a question, which is also given as the passages spell it, is refused."""
         if not passages:
             return refusal.nothing_found(question)
-        parsed = read_question(question)
+        parsed, respelt = read_question(question), read_question(spelt)
         weights = self.weigh(parsed.content)
-        evidence = answer_signals(parsed, passages, weights, chosen, self.meaning)
+        most = max(weights.values(), default=1.0)
+        weights = dict.fromkeys(respelt.content, most) | dict(weights)
+        evidence = answer_signals(respelt, passages, weights, chosen, self.meaning)
         if evidence.share is None:
             return refusal.nothing_asked(question)
         if evidence.probability < self.least or not chosen:
