@@ -42,6 +42,8 @@ _FUNCTION_CHARACTERS = frozenset(
     "怎样樣如何时時候啥来來去上下里裡裏在后後前者之或并並但因则則"
 )
 _RUN = re.compile(f"[{CJK}]+")
+_SUNDAY = re.compile("(?:星期|礼拜|禮拜)天(?![气氣])")
+_WEEKDAY = re.compile("(?:星期|礼拜|禮拜)(?=[一二三四五六日])")
 _YES_OR_NO = frozenset({"吗", "嗎", "是否", "呢"})
 FOCUS_CHARS, FOCUS_WORDS = 4, 2  # two words either way; 3/2 and 6/3 measured the same
 CHINESE_SHARE = 0.15  # of a text's characters, from which it is Chinese; by judgement
@@ -94,7 +96,7 @@ def read_question(text: str) -> Question:
     ['genji', 'tale', 'wrote']
     """
     text = text[:MAX_QUESTION_CHARS]
-    folded = fold_variants(text)
+    folded = _fold_weekdays(fold_variants(text))
     parts = [part for part in _BREAK.split(folded) if part and analyse(part)]
     return Question(
         text=text,
@@ -118,10 +120,19 @@ def _content_runs(part: str) -> list[str]:
 def distinct_terms(text: str) -> frozenset[str]:
     """List a text's distinct terms: the analyser's, and every single CJK character.
 
+    A day of the week counts as the same by each of its names.
+
     >>> sorted(distinct_terms("Go 银行"))
     ['go', '行', '银', '银行']
+    >>> distinct_terms("礼拜天") == distinct_terms("星期日") == distinct_terms("周日")
+    True
     """
+    text = _fold_weekdays(text)
     return frozenset(analyse(text)) | frozenset(_CJK.findall(fold_variants(text)))
+
+
+def _fold_weekdays(text: str) -> str:
+    return _WEEKDAY.sub("周", _SUNDAY.sub("周日", text))
 
 
 def has_cjk(text: str) -> bool:

@@ -151,6 +151,12 @@ def test_a_small_table_is_quoted_whole_to_compare_or_list_its_rows(
     assert [text[c.start : c.end] for c in draft.citations] == [c.quote for c in draft.citations]
 
 
+@pytest.mark.parametrize("day", ["周日", "星期天", "礼拜天", "禮拜日"])
+def test_a_day_of_the_week_is_found_by_each_of_its_names(day: str) -> None:
+    text = "星期三九点开门。礼拜四八点开门。周日十点开门。"
+    assert first(f"{day}几点开门？", text) == "周日十点开门。"
+
+
 def test_a_row_of_a_large_table_is_quoted_alone() -> None:
     rows = "".join(f"| Plan {number} | {number} euros |\n" for number in range(10, 40))
     draft = answer("Which plan is the cheapest?", [hit(PRICES + rows)])
