@@ -1,8 +1,13 @@
 """What tests of all that answers share."""
 
+import inspect
 from collections.abc import Iterator
 
+import httpx
 import pytest
+
+# Without a timeout of its own a request waits 5 seconds, which a busy machine can take.
+inspect.signature(httpx.get).parameters["timeout"].default.read = 60.0
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -15,6 +15,7 @@ from ragkit.text.analyse import analyse
 from ragkit.types import Hit
 
 LEAST_LETTERS: Final = 5  # of a word; arbitrary: a slip makes one short word into another
+_LEAST_CHANGED: Final = 8  # letters, where a letter is another or of no pair; arbitrary
 _WORD: Final = re.compile(r"(?<![^\W_])[a-z]++(?![^\W_])", re.IGNORECASE)
 # Words that ask: a slip in one hides what is asked for. They may be short, as in "hwo much".
 _ASKING: Final = ("how", "what", "when", "where", "which", "much", "many")
@@ -23,7 +24,8 @@ _ASKING: Final = ("how", "what", "when", "where", "which", "much", "many")
 def respell(question: str, passages: Sequence[Hit]) -> str:
     """Return a question with the passages' spelling of its misspelt words.
 
-    A slip is a letter too many, too few, or wrong, not the first one, or two that changed places.
+    A slip is two letters that changed places, a letter doubled or not, and in a long word a letter
+    too many, too few, or wrong; never the first one. A capital letter marks a name, which stays.
 
     >>> text = "A cappuccino is 3 euros."
     >>> respell("hwo much is a capuccino?", [Hit(1, 1, "", "", None, 0, len(text), text, 1.0)])
@@ -38,7 +40,8 @@ def respell(question: str, passages: Sequence[Hit]) -> str:
 
     def spelt(match: re.Match[str]) -> str:
         word = match[0].lower()
-        if absent.isdisjoint(analyse(word)):
+        is_name = match.start() > 0 and word != match[0]
+        if is_name or absent.isdisjoint(analyse(word)):
             return match[0]
         near = [asking for asking in _ASKING if _are_swapped(word, asking)]
         near = near or [known for known in words if _is_near(word, known)]
@@ -51,15 +54,14 @@ def respell(question: str, passages: Sequence[Hit]) -> str:
 
 def _is_near(word: str, known: str) -> bool:
     """Tell whether a word of enough letters is one slip from a known one."""
-    if min(len(word), len(known)) < LEAST_LETTERS or word[0] != known[0]:
-        return False
-    if len(word) == len(known):
-        return _are_swapped(word, known) or _differing(word, known) == 1
     short, long = sorted((word, known), key=len)
-    if len(long) - len(short) > 1:
+    if len(short) < LEAST_LETTERS or word[0] != known[0] or len(long) - len(short) > 1:
         return False
+    is_long = len(short) >= _LEAST_CHANGED
+    if len(short) == len(long):
+        return _are_swapped(word, known) or (is_long and _differing(word, known) == 1)
     at = next((i for i, letter in enumerate(short) if letter != long[i]), len(short))
-    return short[at:] == long[at + 1 :]
+    return short[at:] == long[at + 1 :] and (is_long or long[at] == long[at - 1])
 
 
 def _are_swapped(word: str, known: str) -> bool:
