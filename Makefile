@@ -16,9 +16,11 @@ TESTS ?=
 having = $(sort $(shell grep -rlw --include='test_*.py' 'mark\.$(1)' $(or $(TESTS),tests)))
 marked = -m $(1) $(or $(call having,$(1)),$(error no test of them is marked $(1)))
 
-# Two files at once; tests of one file share what is dear to make. In the order of their names: by
-# the number of their tests, which is the default, the long ones come last and one alone.
-SIDE_BY_SIDE := -n 2 --dist loadfile --no-loadscope-reorder
+# Three files at once: on two cores, two left a quarter of the processors' time unused. Tests of one
+# file share what is dear to make. In the order of their names: by the number of their tests, which
+# is the default, the long ones come last and one alone.
+WORKERS := 3
+SIDE_BY_SIDE = -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 # Models that share two cores lose more by waiting for each other's threads than they win by two.
 test test-long test-browser test-faults: export OMP_NUM_THREADS := 1
 
@@ -42,6 +44,8 @@ test-all: ## every test: test, test-long, test-browser, test-faults, test-vllm
 test-long: tools ## the tests that take longer than five seconds each
 	$(BIN)/python -m pytest $(SIDE_BY_SIDE) $(call marked,long)
 
+# Model servers fill both cores and several GB each.
+test-vllm: WORKERS := 2
 test-vllm: tools venvs ## the tests that need a real vLLM, llm-compressor, llama.cpp's server or lm-evaluation-harness
 	$(BIN)/python -m pytest $(SIDE_BY_SIDE) $(call marked,vllm)
 
