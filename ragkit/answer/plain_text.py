@@ -9,7 +9,7 @@ from pathlib import PurePath
 from typing import Final
 
 from ragkit.answer.labels import labels
-from ragkit.text.headings import heading_path
+from ragkit.text.places import heading_path
 from ragkit.text.printable import printable, printable_line, readable
 from ragkit.types import Answer, Citation, Hit, Stage
 

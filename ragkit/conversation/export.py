@@ -18,7 +18,7 @@ from ragkit.api_values import KeptConversation
 from ragkit.errors import UsageError
 from ragkit.json_values import copy_as
 from ragkit.store.people.conversations import StoredConversation, StoredTurn
-from ragkit.text.headings import heading_path
+from ragkit.text.places import heading_path
 from ragkit.text.printable import printable
 from ragkit.types import Citation
 

@@ -16,8 +16,7 @@ import pytest
 from ragkit.answer.check.claim_signals import choose_candidates as prose_candidates
 from ragkit.answer.check.claim_signals import claim_signals
 from ragkit.answer.check.names import NameSet, find_names
-from ragkit.answer.check.number_values import number_values
-from ragkit.answer.check.numbers import NumberSet, find_numbers
+from ragkit.answer.check.numbers import NumberSet, find_numbers, number_values
 from ragkit.answer.check.parsed_answer import parse_answer
 from ragkit.answer.check.quotations import find_quotations, fold, locate
 from ragkit.answer.check.sentence import PreparedSentence, count_denials

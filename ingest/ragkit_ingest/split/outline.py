@@ -7,7 +7,7 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ragkit.text.pages import page_at
+from ragkit.text.places import page_at
 from ragkit.types import Block, ParsedText
 
 # The marks of a heading's level, before it and sometimes behind; the last sign of "C#" is none.

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ragkit.answer.check.verify import Verified, verify
-from ragkit.text.pages import page_at
+from ragkit.text.places import page_at
 from ragkit.types import Answer, Citation
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ import re
 from functools import cached_property
 
 from ragkit.answer.check.names import NameSet, find_names
-from ragkit.answer.check.number_values import number_values
+from ragkit.answer.check.numbers import number_values
 from ragkit.question.reading import FUNCTION_WORDS, is_function_character
 from ragkit.text.analyse import CJK, analyse, stem_english, units
 

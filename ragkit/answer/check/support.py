@@ -11,8 +11,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import cached_property
 
 from ragkit.answer.check.names import NameSet
-from ragkit.answer.check.number_values import number_values
-from ragkit.answer.check.numbers import NumberSet, find_numbers
+from ragkit.answer.check.numbers import NumberSet, find_numbers, number_values
 from ragkit.answer.check.quotations import Folded, fold
 from ragkit.answer.check.sentence import PreparedSentence
 from ragkit.question.reading import FUNCTION_WORDS

@@ -11,8 +11,8 @@ from functools import cached_property
 
 from ragkit.answer.check.quotations import Folded, find_quotations, fold, locate
 from ragkit.text.analyse import analyse
-from ragkit.text.headings import headings_at
 from ragkit.text.markers import split_statements, without_markers
+from ragkit.text.places import headings_at
 from ragkit.text.sentences import sentences
 from ragkit.types import Citation, Hit, Span
 

@@ -13,7 +13,7 @@ from ragkit.answer.write.semantic_scores import rescore_by_meaning
 from ragkit.answer.write.sentence_scores import Scored, score_candidates
 from ragkit.answer.write.spelling import respell
 from ragkit.question.reading import Question, read_question
-from ragkit.text.headings import headings_at
+from ragkit.text.places import headings_at
 from ragkit.types import Citation, Draft, Hit, Turn
 
 Weigh = Callable[[Collection[str]], Mapping[str, float]]

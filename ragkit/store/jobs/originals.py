@@ -18,7 +18,7 @@ from ragkit.store.documents.filter_sql import Readers
 from ragkit.store.documents.visible import listed
 from ragkit.store.jobs.upload_bytes import Sources
 from ragkit.system.regular_file import open_regular
-from ragkit.text.pages import page_span
+from ragkit.text.places import page_span
 from ragkit.types import Page, Span
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from ragkit.errors import NotFoundError
 from ragkit.store.jobs.upload_bytes import PREFIX
-from ragkit.text.headings import heading_path
+from ragkit.text.places import heading_path
 from ragkit.types import Citation, Span
 from ragkit_serve.api.pages import MAX_MARKED
 from ragkit_serve.page.markdown import plain

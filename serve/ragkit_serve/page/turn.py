@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Literal
 from uuid import UUID
 
 from ragkit.question.reading import has_cjk
-from ragkit.text.headings import heading_path
+from ragkit.text.places import heading_path
 from ragkit.types import Citation, Claim
 from ragkit_serve.page.markdown import plain, to_html
 

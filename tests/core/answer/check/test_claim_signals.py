@@ -10,7 +10,7 @@ from ragkit.answer.check.claim_signals import (
     claim_signals,
 )
 from ragkit.answer.check.exchanged_parts import is_passive, measure_exchange
-from ragkit.answer.check.number_values import number_values
+from ragkit.answer.check.numbers import number_values
 from ragkit.answer.check.reasons import list_reasons
 from ragkit.answer.check.sentence import PreparedSentence, count_denials
 from ragkit.answer.check.support import Evidence

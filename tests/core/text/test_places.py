@@ -2,7 +2,7 @@
 
 import pytest
 
-from ragkit.text.headings import heading_path, headings_at
+from ragkit.text.places import heading_path, headings_at
 from ragkit.types import Hit
 
 ENGLISH = "# Leave\n\n25 days a year.\n\n# Meals\n\n## Canteen\n\nIt opens at noon.\n"
