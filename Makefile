@@ -14,7 +14,9 @@ APART := $(patsubst environments/%.txt,.venvs/%/.made,$(filter-out %/sbom.txt,$(
 # collected: to collect all takes pytest half a minute.
 TESTS ?=
 having = $(sort $(shell grep -rlw --include='test_*.py' 'mark\.$(1)' $(or $(TESTS),tests)))
-marked = -m $(1) $(or $(call having,$(1)),$(error no test of them is marked $(1)))
+# Those of the whole tree come first: one takes minutes, and would be alone at the end.
+whole_first = $(strip $(filter tests/test_%,$(1)) $(filter-out tests/test_%,$(1)))
+marked = -m $(1) $(or $(call whole_first,$(call having,$(1))),$(error no test of them is marked $(1)))
 
 # Three files at once: on two cores, two left a quarter of the processors' time unused. Tests of one
 # file share what is dear to make. In the order of their names: by the number of their tests, which
