@@ -46,8 +46,8 @@ test-all: ## every test: test, test-long, test-browser, test-faults, test-vllm
 test-long: tools ## the tests that take longer than five seconds each
 	$(BIN)/python -m pytest $(SIDE_BY_SIDE) $(call marked,long)
 
-# Model servers fill both cores and several GB each.
-test-vllm: WORKERS := 2
+# A browser and a model server fill a core each: three browsers took a fifth longer than two.
+test-browser test-vllm: WORKERS := 2
 test-vllm: tools venvs ## the tests that need a real vLLM, llm-compressor, llama.cpp's server or lm-evaluation-harness
 	$(BIN)/python -m pytest $(SIDE_BY_SIDE) $(call marked,vllm)
 
