@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 MADE := $(VENV)/.made
 TOOLS := $(VENV)/.tools
-PACKAGES := ragkit ingest serve eval tests benchmarks examples environments
+PACKAGES := ragkit ingest serve eval tune tests benchmarks examples environments
 
 # Programs with environments of their own (environments/README.md).
 APART := $(patsubst environments/%.txt,.venvs/%/.made,$(filter-out %/sbom.txt,$(wildcard environments/*.txt)))

@@ -1,0 +1,1 @@
+"""Train models on your own documents, and prove whether they are better."""

@@ -1,0 +1,1 @@
+"""Merge checkpoints of equal shapes and equal tokenizers."""

@@ -1,0 +1,1 @@
+"""What a training run needs: memory, operations, time, and what fits which card."""

@@ -1,0 +1,1 @@
+"""Runs: their folders, their worker process, their logs, and how they are resumed."""

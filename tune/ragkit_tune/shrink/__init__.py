@@ -1,0 +1,1 @@
+"""Make a model smaller: its vocabulary, its layers, its dimension."""
