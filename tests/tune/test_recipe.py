@@ -1,0 +1,66 @@
+"""Recipes are strict: an unknown key, a wrong type or a value out of range never passes."""
+
+from pathlib import Path
+
+import pytest
+
+from ragkit.errors import NotFoundError, UsageError
+from ragkit_tune.recipe import make_recipe, read_recipe
+
+LEAST = {"kind": "embedder", "base": "minilm", "data": "data"}
+
+
+def test_the_loss_comes_from_the_kind() -> None:
+    assert make_recipe(LEAST).loss == "mnrl"
+    assert make_recipe({**LEAST, "kind": "reranker"}).loss == "lambda"
+    assert make_recipe({**LEAST, "kind": "adapter"}).loss == ""
+
+
+def test_options_replace_what_the_file_holds(tmp_path: Path) -> None:
+    file = tmp_path / "tune.toml"
+    file.write_text('kind = "embedder"\nbase = "minilm"\nbatch = 8\nmatryoshka = [64, 128]\n')
+    recipe = read_recipe(file, data="data", batch=16, steps=None)
+    assert (recipe.batch, recipe.steps, recipe.data) == (16, 0, "data")
+    assert recipe.matryoshka == (128, 64)
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"learning_rat": 1e-5}, "unknown key 'learning_rat': do you mean learning_rate?"),
+        ({"qqq": 1}, "unknown key 'qqq'"),
+        ({"kind": "embeder"}, "kind = 'embeder' is not known: do you mean embedder?"),
+        ({"bits": 5}, "bits = 5 is not known: choose 16, 8, 4"),
+        ({"batch": 0}, "batch = 0 is out of range: write 1 or more"),
+        ({"batch": True}, "batch = True is no whole number"),
+        ({"batch": 8.5}, "batch = 8.5 is no whole number"),
+        ({"learning_rate": float("nan")}, "learning_rate = nan is out of range"),
+        ({"warmup": 2}, "warmup = 2 is out of range: write from 0 to 1"),
+        ({"loss": "bce"}, "loss = 'bce' is not for kind 'embedder': choose mnrl, cached-mnrl"),
+        ({"kind": "adapter", "loss": "mnrl"}, "loss = 'mnrl' is not for kind 'adapter': leave it"),
+        ({"matryoshka": [128, 0]}, "matryoshka = [128, 0] is no list of dimensions"),
+        ({"base": 3}, "base = 3 is no text"),
+        ({"base": ""}, "base is missing"),
+    ],
+)
+def test_a_wrong_value_is_one_line_that_names_it(values: dict[str, object], message: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        make_recipe({**LEAST, **values}, where="tune.toml")
+    assert str(caught.value).startswith(f"tune.toml: {message}")
+    assert "\n" not in str(caught.value)
+
+
+def test_the_hash_follows_every_value_but_places() -> None:
+    recipe = make_recipe(LEAST)
+    assert recipe.hash == make_recipe({**LEAST, "base": "other", "data": "moved"}).hash
+    assert recipe.hash != make_recipe({**LEAST, "seed": 1}).hash
+    assert make_recipe(recipe.as_json()) == recipe
+
+
+def test_a_file_that_is_no_recipe_is_named(tmp_path: Path) -> None:
+    with pytest.raises(NotFoundError, match="cannot be read"):
+        read_recipe(tmp_path / "none.toml")
+    file = tmp_path / "bad.toml"
+    file.write_text("kind = ")
+    with pytest.raises(UsageError, match="is not TOML"):
+        read_recipe(file)
