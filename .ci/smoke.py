@@ -6,7 +6,14 @@ import sys
 from importlib.metadata import distribution
 from pathlib import Path
 
-PACKAGES = {"ragkit", "ragkit_ingest", "ragkit_serve", "ragkit_models", "ragkit_eval"}
+PACKAGES = {
+    "ragkit",
+    "ragkit_ingest",
+    "ragkit_serve",
+    "ragkit_models",
+    "ragkit_eval",
+    "ragkit_tune",
+}
 
 
 def ragkit(*arguments: str, code: int = 0) -> str:

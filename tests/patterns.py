@@ -22,6 +22,7 @@ PACKAGES: Final = (
     "serve/ragkit_serve",
     "serve/ragkit_models",
     "eval/ragkit_eval",
+    "tune/ragkit_tune",
 )
 _USES: Final = frozenset(
     ("finditer", "findall", "sub", "subn", "split", "search", "match", "fullmatch")

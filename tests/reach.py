@@ -50,7 +50,8 @@ _RULES: Final = (
         r'ragkit_serve|ragkit_models|"serve"|"model"|ragkit serve|ragkit model|serve:',
         "tests that use serve",
     ),
-    (r"eval/", r'ragkit_eval|"eval"|ragkit eval', "tests that use eval"),
+    (r"eval/", r'ragkit_eval|ragkit_tune|"eval"|ragkit eval', "tests that use eval"),
+    (r"tune/", r'ragkit_tune|"tune"|ragkit tune', "tests that use tune"),
     (r"examples/", r"examples|README|handbook", "tests that read examples"),
     (
         r"deploy/|docker-compose\.yml$|\.dockerignore$",
@@ -64,7 +65,7 @@ _RULES: Final = (
     (r"", "", "reaches everything: no rule knows it"),
 )
 _IN_THE_WHEEL: Final = (
-    r"ragkit/|ingest/|serve/|eval/|examples/handbook/|(README|THIRD_PARTY_NOTICES)\.md$|LICENSE$"
+    r"ragkit/|ingest/|serve/|eval/|tune/|examples/handbook/|(README|THIRD_PARTY_NOTICES)\.md$|LICENSE$"
 )
 
 

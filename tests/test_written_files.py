@@ -20,6 +20,7 @@ PACKAGES: Final = (
     "serve/ragkit_serve",
     "serve/ragkit_models",
     "eval/ragkit_eval",
+    "tune/ragkit_tune",
 )
 # What the call itself makes private: a file, by its opener or mode; a folder, by its mode.
 NAMED_BY: Final = {"open": "opener", "mkdir": "mode", "touch": "mode"}

@@ -17,6 +17,7 @@ PACKAGES = (
     "serve/ragkit_serve",
     "serve/ragkit_models",
     "eval/ragkit_eval",
+    "tune/ragkit_tune",
 )
 
 VAGUE = frozenset(

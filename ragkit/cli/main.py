@@ -56,6 +56,11 @@ COMMANDS = {
         "ragkit_eval.cli.main:app", "Evaluate models, indexes and answers, and compare runs.", _MORE
     ),
     "model": Entry("ragkit_models.cli:app", "Serve, plan and quantize language models.", _MORE),
+    "tune": Entry(
+        "ragkit_tune.cli:app",
+        "Train models on your own documents, and prove that they are better.",
+        _MORE,
+    ),
     "mcp": Entry(
         "ragkit_serve.mcp.cli:mcp", "Offer search and ask to other programs (MCP).", _MORE
     ),

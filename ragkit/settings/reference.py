@@ -89,6 +89,9 @@ TABLES: Final[Mapping[str, Mapping[str, Entry]]] = {
             "this environment",
         ),
         "llamacpp_python": Entry("... that has llama-cpp-python", "this environment"),
+        "tune_python": Entry(
+            "... that has the training libraries, for `ragkit tune`", "this environment"
+        ),
     },
     "embed": {
         "embed_model": Entry(

@@ -80,6 +80,7 @@ class Settings(BaseSettings):
     llm_seed: Annotated[int, Field(ge=0, le=2**63 - 1)] | None = None
     vllm_python: Path | None = None
     llamacpp_python: Path | None = None
+    tune_python: Path | None = None
 
     # The bilingual model that comes with the installation, or the English one where it does not.
     embed_model: str = Field(default_factory=default_model)

@@ -27,7 +27,7 @@ FILE: Final = "ragkit.toml"
 MAX_FILE_BYTES: Final = 1 << 20  # arbitrary, far above what settings need
 EVAL_DATA: Final = "RAGKIT_EVAL_DATA"  # read by `ragkit eval`'s commands alone
 
-_PATHS: Final = frozenset({"home", "prompts", "vllm_python", "llamacpp_python"})
+_PATHS: Final = frozenset({"home", "prompts", "vllm_python", "llamacpp_python", "tune_python"})
 
 
 @dataclass(frozen=True, slots=True)

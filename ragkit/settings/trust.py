@@ -26,7 +26,7 @@ REACHING: Final = {
     **dict.fromkeys(("web",), _SENDS),
     # The embedded database's own configuration can name programs and libraries.
     "home": _RUNS,
-    **dict.fromkeys(("vllm_python", "llamacpp_python"), _RUNS),
+    **dict.fromkeys(("vllm_python", "llamacpp_python", "tune_python"), _RUNS),
     **dict.fromkeys(("embed_model", "nli_model", "llm_tokenizer", "prompts"), _RUNS),
     **dict.fromkeys(("key", "tenants", "serve_host", "serve_auth"), _ADMITS),
     **dict.fromkeys(("serve_hosts", "serve_origins", "serve_audit"), _ADMITS),

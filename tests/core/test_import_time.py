@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-OWN = {"ragkit", "ragkit_ingest", "ragkit_serve", "ragkit_models", "ragkit_eval"}
+OWN = {"ragkit", "ragkit_ingest", "ragkit_serve", "ragkit_models", "ragkit_eval", "ragkit_tune"}
 
 
 def loaded_by(statement: str) -> set[str]:
@@ -25,6 +25,7 @@ def loaded_by(statement: str) -> set[str]:
         "import ragkit_ingest",
         "import ragkit_serve",
         "import ragkit_eval",
+        "import ragkit_tune",
         "import ragkit.testing",
         "import ragkit; ragkit.Hit, ragkit.NotFoundError, dir(ragkit)",
         "import ragkit.contracts, ragkit.text.analyse, ragkit.text.sentences",

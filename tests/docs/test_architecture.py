@@ -27,6 +27,7 @@ PACKAGES: Final = {
     "serve/ragkit_serve/",
     "serve/ragkit_models/",
     "eval/ragkit_eval/",
+    "tune/ragkit_tune/",
 }
 # The steps in words that the numbers on a picture's arrows are of.
 STEPS: Final = {1: "A document's way", 2: "A question's way"}

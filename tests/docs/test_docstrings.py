@@ -22,6 +22,7 @@ PARTS = (
     "serve/ragkit_serve",
     "serve/ragkit_models",
     "eval/ragkit_eval",
+    "tune/ragkit_tune",
 )
 PACKAGES = sorted(file for part in PARTS for file in (ROOT / part).rglob("__init__.py"))
 CONTRACTS = ROOT / "ragkit/contracts.py"

@@ -15,6 +15,7 @@ FILES = {
         "serve/ragkit_serve",
         "serve/ragkit_models",
         "eval/ragkit_eval",
+        "tune/ragkit_tune",
     )
     for folder in [(ROOT / package).parent]
     for file in sorted((ROOT / package).rglob("*.py"))
