@@ -48,6 +48,9 @@ HELP: Final[Mapping[str, str]] = {
     "Talk with your documents; the conversation is saved.": "与您的文档对话；对话会保存。",
     "Serve the chat page and the OpenAI-compatible API.": "启动对话网页和兼容 OpenAI 的接口。",
     "Serve, plan and quantize language models.": "运行、规划、量化语言模型。",
+    "Train models on your own documents, and prove that they are better.": (
+        "用自己的文档训练模型，并检验是否真的更好。"
+    ),
     "Evaluate models, indexes and answers, and compare runs.": (
         "评测模型、索引和回答，比较各次结果。"
     ),

@@ -1,6 +1,6 @@
 """The help of the commands under "More commands" in Chinese: see `ragkit.cli.words_zh_help`.
 
-`ragkit eval` and `ragkit model` stay English.
+`ragkit eval`, `ragkit model` and `ragkit tune` stay English.
 """
 
 from __future__ import annotations
