@@ -21,7 +21,7 @@ from tests.commands import Commands
 from tests.places import ROOT
 
 CHINESE = "zh_CN.UTF-8"
-ENGLISH_ONLY = {"eval", "model"}
+ENGLISH_ONLY = {"eval", "model", "tune"}
 # Read by operators alone, or no text of a command: the translations themselves.
 LEFT_OUT = {"agent", "calibrate", "recall", "reembed", "reembed_text", "why"}
 FILES = [
