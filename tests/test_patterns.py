@@ -39,6 +39,7 @@ TRUSTED: Final = {
 # Modules with patterns that are made when they run, and what the text is that these see.
 MADE: Final[Mapping[str, str]] = {
     "ragkit.embed.words": "any: one class of characters, see test_text_growth.py",
+    "ragkit.model_size.size": "names of a model's layers",
     "ragkit.question.inferred_filter": "a question's beginning, see test_text_growth.py",
     "ragkit.store.connection.connect": "what the database server says",
     "ragkit.store.vectors.build": "names of tables",
@@ -55,7 +56,6 @@ MADE: Final[Mapping[str, str]] = {
     "ragkit_ingest.clean.unicode": "any: so many marks in a row",
     "ragkit_ingest.parse.code.patterns": "a line that may define something",
     "ragkit_ingest.parse.mail.outlook": "names within the file",
-    "ragkit_models.plan.size": "names of a model's layers",
     "ragkit_models.serve.log": "lines of the model server's log",
     "ragkit_serve.page.markdown": "any: an escaped text, and one class of characters",
     "ragkit_serve.page.suggested_en": "any: the escaped word is all that is sought",

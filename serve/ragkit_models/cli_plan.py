@@ -75,8 +75,8 @@ def plan(
     nearly 24 GiB. Ends with 1 when nothing fits.
     """
     from ragkit.cli.render import print_json
+    from ragkit.model_size.hardware import memory
     from ragkit_models.plan.fit import Target
-    from ragkit_models.plan.hardware import memory
 
     on_gpu, memory_bytes = memory(gpu, ram, gpus=gpus)
     target = Target(
@@ -101,8 +101,8 @@ def plan(
 
 def _helpers_bytes(*, embedder: bool, reranker: str | None, on_gpu: bool) -> int:
     """Return the bytes of the embedding model, the reranker and their process; 0 without both."""
+    from ragkit.model_size.hardware import helpers_bytes, process_bytes
     from ragkit.settings.settings import load_settings
-    from ragkit_models.plan.hardware import helpers_bytes, process_bytes
 
     models = [load_settings().embed_model] if embedder else []
     models += [reranker] if reranker else []
@@ -110,7 +110,7 @@ def _helpers_bytes(*, embedder: bool, reranker: str | None, on_gpu: bool) -> int
 
 
 def _make_plan(model: str, target: Target) -> Plan:
-    from ragkit_models.plan.config import read_config, stored_bytes
+    from ragkit.model_size.config import read_config, stored_bytes
     from ragkit_models.plan.fit import make_plan
     from ragkit_models.plan.scheme import stored_scheme
 

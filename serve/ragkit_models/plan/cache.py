@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, Self
 
 from ragkit.errors import ModelError
-from ragkit_models.plan.config import layer_configs
+from ragkit.model_size.config import layer_configs
 
 if TYPE_CHECKING:
     from transformers import PretrainedConfig

@@ -5,8 +5,8 @@ from __future__ import annotations
 import shlex
 from pathlib import PurePath
 
+from ragkit.model_size.hardware import GIB
 from ragkit_models.plan.fit import Plan, Row
-from ragkit_models.plan.memory import GIB
 
 # The schemes of `ragkit model quantize`, and those that vLLM makes while loading.
 _QUANTIZED = {"w8a8": "w8a8", "w4a16": "w4a16"}

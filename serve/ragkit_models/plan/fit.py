@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ragkit.errors import UsageError
+from ragkit.model_size.config import parse_config
+from ragkit.model_size.size import Size, model_size
 from ragkit_models.plan.cache import CHECKED, KVCache, kv_cache
-from ragkit_models.plan.config import parse_config
 from ragkit_models.plan.memory import weight_bytes, working_bytes
 from ragkit_models.plan.scheme import SCHEMES, Scheme, stored_scheme
-from ragkit_models.plan.size import Size, model_size
 
 if TYPE_CHECKING:
     from transformers import PretrainedConfig

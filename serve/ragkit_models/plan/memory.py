@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from ragkit_models.plan.config import layer_configs
+from ragkit.model_size.config import layer_configs
+from ragkit.model_size.hardware import GIB
 from ragkit_models.plan.scheme import Scheme
 
 if TYPE_CHECKING:
     from transformers import PretrainedConfig
 
-    from ragkit_models.plan.size import Size
-
-GIB: Final = 2**30
+    from ragkit.model_size.size import Size
 
 # Tokens that vLLM 0.32 reads in one step unless told otherwise: EngineArgs.get_batch_defaults, for
 # GPUs below 70 GiB and A100s, and for larger ones. llama.cpp's --ubatch-size is 512.

@@ -8,8 +8,8 @@ import subprocess
 from typing import Final
 
 from ragkit.errors import ModelError, UsageError
-from ragkit_models.plan.memory import GIB
 
+GIB: Final = 2**30
 _UNITS: Final = {"": GIB, "GB": GIB, "GIB": GIB, "MB": 2**20, "MIB": 2**20, "TB": 1024 * GIB}
 # Of the memory a card is sold with, the driver keeps about a percent: an "80 GB" H100 shows 79.6
 # GiB, a "24 GB" RTX 4090 23.99.
@@ -51,8 +51,8 @@ def helpers_bytes(model: str) -> int:
     UsageError, ModelError.
     """
     from ragkit.embed.find import find_model, is_packaged
-    from ragkit_models.plan.config import parse_config, read_config
-    from ragkit_models.plan.size import encoder_size
+    from ragkit.model_size.config import parse_config, read_config
+    from ragkit.model_size.size import encoder_size
 
     config = read_config(str(find_model(model).folder) if is_packaged(model) else model)
     weights = 2 * encoder_size(parse_config(config))
