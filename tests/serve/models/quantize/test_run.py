@@ -194,7 +194,7 @@ def test_a_model_folder_that_is_not_there_is_one_line(
 def test_without_llm_compressor_the_remedy_is_named(tmp_path: Path) -> None:
     with pytest.raises(ModelError, match=r"ragkit\[quantize\].*--python"):
         find_interpreter(None)
-    with pytest.raises(ModelError, match="has no llm-compressor: pip install llmcompressor"):
+    with pytest.raises(ModelError, match="cannot import llmcompressor: pip install llmcompressor"):
         find_interpreter(Path(sys.executable))
     with pytest.raises(ModelError, match="cannot be run"):
         find_interpreter(tmp_path / "nowhere")
