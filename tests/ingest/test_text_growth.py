@@ -14,10 +14,10 @@ import pytest
 from ragkit.errors import IngestError
 from ragkit.settings.ingest_options import IngestOptions
 from ragkit.testing import FakeEmbedder
+from ragkit.text.near_duplicates import signature
 from ragkit.types import Block, ParsedText
 from ragkit_ingest.clean.boilerplate import line_marks, without_boilerplate
 from ragkit_ingest.clean.mask import masked
-from ragkit_ingest.clean.near import signature
 from ragkit_ingest.clean.unicode import normalised
 from ragkit_ingest.parse import parse_bytes
 from ragkit_ingest.parse.formats import MODULES

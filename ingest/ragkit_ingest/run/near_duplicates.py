@@ -9,8 +9,8 @@ import threading
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from ragkit.text.near_duplicates import bands, signature, similarity
 from ragkit.types import NewDocument
-from ragkit_ingest.clean.near import bands, signature, similarity
 
 if TYPE_CHECKING:
     from ragkit.settings.ingest_options import IngestOptions

@@ -4,8 +4,8 @@ import random
 
 import pytest
 
-from ragkit_ingest.clean import near
-from ragkit_ingest.clean.near import bands, signature, similarity
+from ragkit.text import near_duplicates
+from ragkit.text.near_duplicates import bands, signature, similarity
 
 WORDS = [f"{a}{b}{c}" for a in "bcdfghklmn" for b in "aeiou" for c in "prstvz"]
 HAN = [chr(code) for code in range(0x4E00, 0x4E00 + 3000)]
@@ -135,7 +135,7 @@ def test_a_long_text_is_hashed_in_slices_and_hardly_told_from_a_moved_one() -> N
 
 def test_signatures_of_two_schemes_are_never_compared(monkeypatch: pytest.MonkeyPatch) -> None:
     first = signature("Filters are changed every second month.")
-    monkeypatch.setattr(near, "SCHEME", "minhash-affine32/256/seed-1+words-3+cjk-5/2")
+    monkeypatch.setattr(near_duplicates, "SCHEME", "minhash-affine32/256/seed-1+words-3+cjk-5/2")
     second = signature("Filters are changed every second month.")
     assert first[8:] == second[8:]
     assert similarity(first, second) == 0.0
