@@ -11,9 +11,8 @@ import pytest
 
 from tests import commands
 from tests.commands import Result
-from tests.serve.models.serve.conftest import FAKE, is_running, wait_until
 from tests.places import ROOT
-
+from tests.serve.models.serve.conftest import FAKE, is_running, wait_until
 
 
 @pytest.fixture

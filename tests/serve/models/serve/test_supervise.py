@@ -13,8 +13,8 @@ from ragkit.errors import ModelError, ModelServerError, UsageError
 from ragkit_models.serve.address import require_free_path
 from ragkit_models.serve.options import Launch
 from ragkit_models.serve.supervise import Restarts, supervise
-from tests.serve.models.serve.conftest import Fake, crash, interrupt, is_running, wait_until
 from tests.places import ROOT
+from tests.serve.models.serve.conftest import Fake, crash, interrupt, is_running, wait_until
 
 QUICK = Restarts(limit=3, first_s=0.01)
 
