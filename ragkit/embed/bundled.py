@@ -125,10 +125,10 @@ def _write(content: bytes, folder: Path) -> None:
     save_file(model.weights(), weights, metadata={"format": "pt"})  # private by itself
     with weights.open("rb") as stream:
         os.fsync(stream.fileno())
-    _measure(folder)
+    measure(folder)
 
 
-def _measure(folder: Path) -> None:
+def measure(folder: Path) -> None:
     """Embed the parallel texts in float32; write the projection and the ranges of int8 products."""
     import numpy as np
     import torch
