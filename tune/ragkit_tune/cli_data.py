@@ -1,0 +1,125 @@
+"""`ragkit tune data`: make rows to train on from one's own documents."""
+
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Annotated, Literal, Self
+
+import typer
+
+HowOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME,...",
+        help="How questions are made: headings, tables, numbers, definitions, cloze, feedback,"
+        " asked, labelled (default: all but asked; labelled alone with --set).",
+    ),
+]
+SetOption = Annotated[
+    Path | None,
+    typer.Option("--set", metavar="FILE", help="Your own labelled questions, as JSON lines."),
+]
+
+
+def data(
+    out: Annotated[Path, typer.Option(metavar="DATA", help="Folder to write the rows to.")],
+    collection: Annotated[
+        str | None, typer.Option("--collection", "-c", help="Collection to make rows from.")
+    ] = None,
+    how: HowOption = None,
+    labelled: SetOption = None,
+    language: Annotated[
+        Literal["en", "zh"] | None, typer.Option(help="Only questions in this language.")
+    ] = None,
+    rows: Annotated[
+        int, typer.Option(min=0, max=10_000_000, help="Maximum number of rows; 0 for all.")
+    ] = 0,
+    seed: Annotated[
+        int, typer.Option(min=0, max=2**32 - 1, help="Random seed of the split and the draws.")
+    ] = 0,
+    negatives: Annotated[
+        int, typer.Option(min=0, max=20, help="Maximum number of hard negatives of a row.")
+    ] = 3,
+    max_tokens: Annotated[
+        int, typer.Option(min=8, max=100_000, help="Tokens of a passage that will be trained on.")
+    ] = 256,
+    allow_dropped: Annotated[
+        bool,
+        typer.Option("--allow-dropped", help="Go on when over a tenth of the rows has a fault."),
+    ] = False,
+    ask: Annotated[
+        int,
+        typer.Option(
+            min=0, max=10_000, help="Passages to list that your own questions would help most with."
+        ),
+    ] = 0,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the card.")] = False,
+) -> None:
+    """Make rows to train on from your documents: questions, passages and hard negatives.
+
+    The folder gets train.jsonl, dev.jsonl, test.jsonl with questions about other documents, and a
+    card that says what was left out and why.
+    """
+    from ragkit.cli.render import print_json
+    from ragkit.knowledge.base import KnowledgeBase
+    from ragkit.settings.settings import load_settings
+    from ragkit.text.printable import printable
+    from ragkit_tune.data.card import describe_card
+    from ragkit_tune.data.make import make_data
+
+    settings = load_settings()
+    with KnowledgeBase.open(settings, collection=collection) as kb, _Stages() as stages:
+        made = make_data(
+            kb,
+            out,
+            settings=settings,
+            hows=_names(how),
+            labelled=labelled,
+            language=language or "",
+            rows=rows,
+            seed=seed,
+            negatives=negatives,
+            max_tokens=max_tokens,
+            allow_dropped=allow_dropped,
+            ask=ask,
+            progress=stages.show,
+        )
+    if as_json:
+        print_json({"out": str(out), **made.card})
+        return
+    for line in describe_card(made.card):
+        typer.echo(printable(line))
+    if ask:
+        typer.echo(
+            f"Write questions into {printable(str(out / 'ask.jsonl'))}, then pass it as --set."
+        )
+
+
+def _names(text: str | None) -> Sequence[str]:
+    return [name.strip() for name in (text or "").split(",") if name.strip()]
+
+
+class _Stages(AbstractContextManager["_Stages"]):
+    """Show the current stage: one changing line on a terminal, a line for each elsewhere."""
+
+    def __init__(self) -> None:
+        from rich.console import Console
+
+        self._console = Console(stderr=True)
+        self._status = self._console.status("starting")
+        self._last = ""
+
+    def __enter__(self) -> Self:
+        if self._console.is_terminal:
+            self._status.start()
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        self._status.stop()
+
+    def show(self, stage: str, done: int, total: int) -> None:
+        if self._console.is_terminal:
+            self._status.update(f"{stage} {done}/{total}" if total else stage)
+        elif stage != self._last:
+            typer.echo(stage, err=True)
+        self._last = stage
