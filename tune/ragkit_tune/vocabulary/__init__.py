@@ -1,0 +1,1 @@
+"""Vocabularies: train, extend, prune and measure tokenizers; the network is `shrink`'s."""
