@@ -8,7 +8,7 @@ from copy import copy
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, cast
 
 from ragkit.answer.check.finish import check_draft
 from ragkit.answer.meaning import Meaning
@@ -34,9 +34,11 @@ if TYPE_CHECKING:
     from ragkit.answer.check.verify import Entails
     from ragkit.contracts import LanguageModel
     from ragkit.knowledge.embedders import Embedders
+    from ragkit.prompts.prompting import Prompting
     from ragkit.settings.settings import Settings
     from ragkit.store.documents.filter_sql import Readers
     from ragkit.store.open import Database
+    from ragkit.types import EmbeddingSpace
     from ragkit.why.steps import Why
 
 PASSAGES = 5  # 3 to 8 are alike, 10 cost CMRC a point (docs/decisions/0005-extractive-default.md)
@@ -128,14 +130,16 @@ class KnowledgeBase(Adding, Closing):
         model: LanguageModel | None = None,
         entails: Entails | None = None,
         readers: Readers = None,
+        space: EmbeddingSpace | None = None,
         owns: bool = False,
     ) -> Self:
         """Compose what the settings name over an open database, which stays its opener's to close.
 
         What is given takes the place of the settings' own. Without an embedder the collection is
         searched with its own model, one of `embedders`. Of documents there are only those that the
-        principals `readers` may read, None for all. If it `owns` the database it closes it, and
-        may add documents. Raises SettingsError.
+        principals `readers` may read, None for all. The collection is searched in `space`, which is
+        that of `embedder`, though it is not switched to it. If it `owns` the database it closes it,
+        and may add documents. Raises SettingsError.
         """
         from ragkit.knowledge import build
         from ragkit.knowledge.embedders import CollectionEmbedder, Embedders
@@ -144,6 +148,8 @@ class KnowledgeBase(Adding, Closing):
         tenant = tenant or settings.tenant
         name = collection or settings.collection
         store = database.store(tenant, readers=readers)
+        if space is not None:
+            store = store.in_space(space)
         embedders = embedders or Embedders(settings)
         of_collection = embedder or CollectionEmbedder(embedders, store.spaces, name)
         reranker = reranker or build.reranker(settings, of_collection)
@@ -178,6 +184,7 @@ class KnowledgeBase(Adding, Closing):
         refusal_threshold: float | None = None,
         decoding: Decoding | None = None,
         instructions: str = "",
+        prompting: Prompting | None = None,
         on_found: Callable[[Sequence[Hit]], None] | None = None,
     ) -> Self:
         """Return this knowledge base with other defaults, for one caller or one question.
@@ -186,8 +193,9 @@ class KnowledgeBase(Adding, Closing):
         (see `ragkit.filters.tree`) is true of, as they were at the moment `as_of`, which has a time
         zone: see `PostgresStore.as_of`. `refusal_threshold` takes the place of a fitted cut-off's;
         0 leaves every refusal to the generator. `decoding` and `instructions`, which follow the
-        prompt's own, are for a language model; without one they mean nothing. `on_found` is shown
-        the passages before anything is generated. The database stays its opener's to close.
+        prompt's own, are for a language model; without one they mean nothing. `prompting` asks it
+        with examples, in steps or several times (`ragkit.prompts.prompting`), and is a UsageError
+        without one. `on_found` is shown the passages before anything is generated. The database stays its opener's to close.
         """
         adapted = copy(self)
         adapted.owner = None
@@ -205,8 +213,15 @@ class KnowledgeBase(Adding, Closing):
         adapted._on_found = on_found or self._on_found
         if refusal_threshold is not None:
             adapted.gate = adapted.gate.at(refusal_threshold)
-        if isinstance(self.generator, Adaptable) and (decoding is not None or instructions):
-            adapted.generator = self.generator.adapted(decoding=decoding, instructions=instructions)
+        if isinstance(self.generator, Adaptable):
+            if decoding is not None or instructions or prompting is not None:
+                adapted.generator = self.generator.adapted(
+                    decoding=decoding, instructions=instructions, prompting=prompting
+                )
+        elif prompting is not None:
+            raise UsageError(
+                "examples, steps and samples are for a language model: set RAGKIT_LLM_URL"
+            )
         return adapted
 
     def show(self, hits: Sequence[Hit]) -> None:
@@ -338,8 +353,19 @@ class KnowledgeBase(Adding, Closing):
         generator = self.generator
         if isinstance(generator, ExtractiveGenerator):
             generator = generator.weighing(moment.weigh)
+        drafting = partial(
+            draft_answer, decision=decision, question=question, hits=hits, history=history,
+            query=query or "",
+        )  # fmt: skip
+        if getattr(generator, "samples", 1) > 1 and not decision.reason:
+            from ragkit.knowledge.samples import sample
+
+            answer = sample(cast("Any", generator), drafting, hits, self.verified, clock)
+            yield answer.text
+            yield replace(answer, searched=result.planned)
+            return
         draft: Draft | None = None
-        for piece in draft_answer(generator, decision, question, hits, history, query=query or ""):
+        for piece in drafting(generator):
             if isinstance(piece, Draft):
                 draft = piece
             else:

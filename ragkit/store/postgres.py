@@ -61,6 +61,7 @@ class PostgresStore(Storing):
         super().__init__(pool, tenant, durable=durable, readers=readers)
         self._keep_versions = keep_versions
         self._as_of: datetime | None = None
+        self._space: EmbeddingSpace | None = None
         self._replica = replica
         self._analyser = analyser
         self._layout = layout
@@ -76,6 +77,16 @@ class PostgresStore(Storing):
             raise UsageError(f"{moment.isoformat()} has no time zone: add one, such as +00:00")
         store = copy(self)
         store._as_of = moment
+        return store
+
+    def in_space(self, space: EmbeddingSpace) -> Self:
+        """Return this store with snapshots that search in `space`, active or not.
+
+        For trying a model before a collection is switched to it; passages that have no vector there
+        are not found by meaning.
+        """
+        store = copy(self)
+        store._space = space
         return store
 
     def finish_load(
@@ -110,7 +121,7 @@ class PostgresStore(Storing):
     def snapshot(self) -> Iterator[PostgresReader]:
         with self._snapshot() as session:
             if self._as_of is None:
-                yield PostgresReader(session)
+                yield PostgresReader(session, self._space)
             else:
                 yield AsOfReader(session, self._as_of)
 
@@ -121,7 +132,7 @@ class PostgresStore(Storing):
 
     def active_space(self, collection: str) -> EmbeddingSpace | None:
         active = self.spaces.active(collection)
-        return None if active is None else active.space
+        return None if active is None else self._space or active.space
 
     @property
     def spaces(self) -> Spaces:

@@ -26,10 +26,14 @@ if TYPE_CHECKING:
 
 
 class PostgresReader:
-    """One repeatable-read view of the store, for the readers of its session."""
+    """One repeatable-read view of the store, for the readers of its session.
 
-    def __init__(self, session: Session) -> None:
+    Searches may use a collection's active space and `space`, which need not be active.
+    """
+
+    def __init__(self, session: Session, space: EmbeddingSpace | None = None) -> None:
         self.session = session
+        self._space = space
         self._searched: dict[str, spaces.SearchedCollection] = {}
         self._states: dict[int, State] = {}
         self._tables: dict[EmbeddingSpace, spaces.Table] = {}
@@ -48,11 +52,14 @@ class PostgresReader:
     ) -> Sequence[tuple[int, float]]:
         searched = self.look_up(collection)
         among = self._restriction(collection, where)
-        if searched.place is None or searched.space != space:
+        place = searched.place if searched.space == space else None
+        if place is None and space == self._space:
+            place = spaces.locate(self.session, space, searched.id)
+        if place is None:
             require(self.session, searched.id, space)
             return []  # a collection without passages
-        self._tables[space] = searched.place.table
-        return spaces.nearest_in(self.session, searched.place, searched.id, vector, k, among)
+        self._tables[space] = place.table
+        return spaces.nearest_in(self.session, place, searched.id, vector, k, among)
 
     def similarities(
         self, space: EmbeddingSpace, vector: Vectors, chunks: Sequence[int]

@@ -14,6 +14,7 @@ from ragkit_eval.run.item import Task
 def rag(
     sets: o.Sets,
     collection: o.CollectionOption = None,
+    with_model: o.WithModel = None,
     documents: o.Documents = False,
     mode: SearchMode = "hybrid",
     passages: Annotated[
@@ -49,7 +50,6 @@ def rag(
     Exit code 3 when some questions ended in an error: they count 0.
     """
     from ragkit.knowledge import build
-    from ragkit.knowledge.base import KnowledgeBase
     from ragkit.prompts.templates import Templates
     from ragkit.settings.settings import load_settings
     from ragkit_eval.judge import judged_ask, open_judge, with_judge
@@ -68,7 +68,7 @@ def rag(
     judging = None if judge is None else open_judge(judge, settings)
     labelled, name = o.open_sets(sets, settings, collection, documents=documents, out=out)
     model = build.language_model(settings)
-    with KnowledgeBase.open(settings, collection=name) as opened:
+    with o.open_knowledge(settings, name, with_model) as opened:
         kb = opened.adapted(mode=mode, passages=passages)
         kb.load_entailment()  # fails here once, not for each question
         uris = locate(labelled, kb.store, kb.collection)

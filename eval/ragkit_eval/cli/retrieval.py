@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 def retrieval(
     sets: o.Sets,
     collection: o.CollectionOption = None,
+    with_model: o.WithModel = None,
     documents: o.Documents = False,
     mode: SearchMode = "hybrid",
     k: Annotated[
@@ -45,7 +46,6 @@ def retrieval(
 
     Exit code 3 when some questions could not be searched with: they count 0.
     """
-    from ragkit.knowledge.base import KnowledgeBase
     from ragkit.settings.settings import load_settings
     from ragkit_eval.rag.ask import search_ask
     from ragkit_eval.rag.labels import locate
@@ -60,7 +60,7 @@ def retrieval(
     check_depths(measure or ())
     settings = load_settings()
     labelled, name = o.open_sets(sets, settings, collection, documents=documents, out=out)
-    with KnowledgeBase.open(settings, collection=name) as opened:
+    with o.open_knowledge(settings, name, with_model) as opened:
         kb = opened.adapted(mode=mode)
         uris = locate(labelled, kb.store, kb.collection)
         warnings = print_notes(language_notes(labelled.limited(limit), uris, kb))

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
+    from ragkit.knowledge.base import KnowledgeBase
     from ragkit.settings.settings import Settings
     from ragkit_eval.rag.summary import RagSummary
     from ragkit_eval.sets import LabelledSet
@@ -22,6 +23,15 @@ Sets = Annotated[
 ]
 CollectionOption = Annotated[
     str | None, typer.Option("--collection", "-c", metavar="NAME", help="Collection to ask.")
+]
+WithModel = Annotated[
+    str | None,
+    typer.Option(
+        "--with-model",
+        metavar="MODEL",
+        help="Search with this embedding model's vectors, which `ragkit index reembed --to MODEL`"
+        " built beside the collection's own.",
+    ),
 ]
 Documents = Annotated[
     bool,
@@ -77,6 +87,17 @@ def open_sets(
         err=True,
     )
     return labelled, collection
+
+
+def open_knowledge(settings: Settings, collection: str, model: str | None) -> KnowledgeBase:
+    """Open a collection for search with its own embedding model, or with another one."""
+    if model is None:
+        from ragkit.knowledge.base import KnowledgeBase
+
+        return KnowledgeBase.open(settings, collection=collection)
+    from ragkit.upkeep.other_space import open_with_model
+
+    return open_with_model(settings, collection, model)
 
 
 def _describe_ingested(added: int, total: int) -> str:
