@@ -24,7 +24,10 @@ if TYPE_CHECKING:
 
 def reembed(
     to: Annotated[
-        str | None, typer.Option("--to", metavar="MODEL", help="Name or folder of the new model.")
+        str | None,
+        typer.Option(
+            "--to", metavar="MODEL", help="Name or folder of the new model, or served:NAME."
+        ),
     ] = None,
     dimension: Annotated[
         int | None, typer.Option(min=1, help="Number of leading dimensions to keep.")

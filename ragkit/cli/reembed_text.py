@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from ragkit.cli import render
+from ragkit.embed.find import SERVED
 from ragkit.text.printable import printable
 
 if TYPE_CHECKING:
@@ -73,11 +74,19 @@ def print_switched(collection: str, space: KeptSpace, settings: Settings) -> Non
         f"Collection {collection!r} is searched with {space.space.model} from now on,"
         f" {space.space.dimension} dimensions. --rollback undoes it, --drop ends that."
     )
-    if "embed_model" in settings.model_fields_set and space.source != settings.embed_model:
-        typer.echo(
-            f"RAGKIT_EMBED_MODEL is still {settings.embed_model}: `ragkit ingest` refuses until"
-            " it is unset or changed."
-        )
+    setting = _still_set(space.source, settings)
+    if setting:
+        typer.echo(f"{setting}: `ragkit ingest` refuses until it is unset or changed.")
+
+
+def _still_set(source: str, settings: Settings) -> str:
+    """Say which setting names another model than this one, or ""."""
+    if settings.embed_url is not None and not source.startswith(SERVED):
+        return "RAGKIT_EMBED_URL is still set"
+    named = "embed_model" in settings.model_fields_set
+    if named and source.removeprefix(SERVED) != settings.embed_model.removeprefix(SERVED):
+        return f"RAGKIT_EMBED_MODEL is still {settings.embed_model}"
+    return ""
 
 
 def print_not_switched(collection: str, active: EmbeddingSpace) -> None:

@@ -157,7 +157,9 @@ MORE: Final[Mapping[str, str]] = {
         "为文档集更换向量模型：计算、比较、切换、换回、清理。\n\n切换之前，检索和新文档仍用旧模"
         "型。命令中断后，再次运行即可继续。"
     ),
-    "Name or folder of the new model.": "新模型的名称或文件夹。",
+    "Name or folder of the new model, or served:NAME.": (
+        "新模型的名称或文件夹，或用 served:名称 指服务器上的模型。"
+    ),
     "Collection to move.": "要更换模型的文档集。",
     "Number of leading dimensions to keep.": "只保留前多少维。",
     "Labelled questions for the comparison, as JSON lines.": (

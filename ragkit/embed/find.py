@@ -18,6 +18,7 @@ from ragkit.errors import ModelError
 if TYPE_CHECKING:
     from torch import Tensor
 
+SERVED = "served:"  # before the name of a server's model, which has no files here
 MINILM = "all-MiniLM-L6-v2"
 _MINILM_NAMES = frozenset({"minilm", MINILM, f"sentence-transformers/{MINILM}"})
 _ETAG_TIMEOUT_S = 5.0

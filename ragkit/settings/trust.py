@@ -23,11 +23,12 @@ _ADMITS: Final = "decides who is let in"
 REACHING: Final = {
     **dict.fromkeys(("database_url", "database_owner_url", "database_replica_url"), _SENDS),
     **dict.fromkeys(("llm_url", "llm_api_key", "reranker", "reranker_api_key"), _SENDS),
-    **dict.fromkeys(("web",), _SENDS),
+    **dict.fromkeys(("embed_url", "embed_api_key", "web"), _SENDS),
     # The embedded database's own configuration can name programs and libraries.
     "home": _RUNS,
     **dict.fromkeys(("vllm_python", "llamacpp_python", "tune_python"), _RUNS),
-    **dict.fromkeys(("embed_model", "nli_model", "llm_tokenizer", "prompts"), _RUNS),
+    **dict.fromkeys(("embed_model", "nli_model", "prompts"), _RUNS),
+    **dict.fromkeys(("llm_tokenizer", "embed_tokenizer"), _RUNS),
     **dict.fromkeys(("key", "tenants", "serve_host", "serve_auth"), _ADMITS),
     **dict.fromkeys(("serve_hosts", "serve_origins", "serve_audit"), _ADMITS),
     **dict.fromkeys(("oidc_issuer", "oidc_client_id", "oidc_client_secret"), _ADMITS),
@@ -37,6 +38,7 @@ REACHING: Final = {
 HARMLESS: Final = frozenset(
     "database_pooler llm_model llm_timeout_s llm_total_timeout_s llm_context_tokens"
     " llm_budget_tokens llm_temperature llm_max_tokens llm_seed embed_device embed_dimension"
+    " embed_context_tokens"
     " tenant principal collection history_tokens serve_port serve_workers serve_concurrency"
     " serve_key_concurrency serve_key_rate serve_max_upload_mb serve_grace_s serve_keep_days"
     " splitter chunk_tokens chunk_overlap_tokens chunk_header long_chunks unicode mask"

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from ragkit.embed.find import SERVED
 from ragkit.embed.unread_languages import languages_read, unread_in
 from ragkit.errors import ModelError, NotFoundError, OtherModelError, RagkitError
 from ragkit.knowledge import build
@@ -45,7 +46,7 @@ class Check:
 def examine(settings: Settings) -> Iterator[Check]:
     """Yield the checks as they are made; a failing part never hides the others."""
     embedder = build.embedder(settings)
-    model = _model(embedder)
+    model = _model(embedder, settings)
     yield model
     yield from _database(settings, embedder if model.ok else None)
     if settings.reranker is not None:
@@ -56,16 +57,19 @@ def examine(settings: Settings) -> Iterator[Check]:
     yield _converters()
 
 
-def _model(embedder: Embedder) -> Check:
+def _model(embedder: Embedder, settings: Settings) -> Check:
+    setting = "RAGKIT_EMBED_MODEL" if settings.embed_url is None else "RAGKIT_EMBED_URL"
     try:
         embedder.load()
     except RagkitError as error:
-        return Check("embedding model", False, str(error), "see RAGKIT_EMBED_MODEL")
+        return Check("embedding model", False, str(error), f"see {setting}")
     space = embedder.space
+    counting = getattr(embedder, "counting", "")  # a server's model says how it counts
     return Check(
         "embedding model",
         True,
         f"{space.model}, {space.dimension} dimensions, reads {embedder.max_tokens} tokens of text"
+        + (f", counts {counting}" if counting else "")
         + _in_languages(space),
     )
 
@@ -240,7 +244,30 @@ def _collection(database: Database, settings: Settings) -> Iterator[Check]:
         summary = f"{space.space.model}, {space.space.dimension} dimensions"
         yield Check("collection's model", True, summary + _in_languages(space.space))
     embedder = CollectionEmbedder(Embedders(settings), spaces, settings.collection)
+    if space is not None and space.source.startswith(SERVED):
+        yield _served_vectors(database, settings, embedder.current())
     yield from _calibration(database, settings, embedder)
+
+
+def _served_vectors(database: Database, settings: Settings, embedder: Embedder) -> Check:
+    """Tell whether a server still has the model under its name that the collection is made with."""
+    from ragkit.settings.ingest_options import options_of
+    from ragkit.upkeep.served_vectors import SAME_COSINE, least_cosine
+
+    name, store = "server's vectors", database.store(settings.tenant)
+    options = options_of(settings, store.ingest_options(settings.collection))
+    try:
+        embedder.load()
+        cosine = least_cosine(store, settings.collection, embedder, options)
+    except RagkitError as error:
+        return Check(name, False, str(error), "see RAGKIT_EMBED_URL")
+    if cosine is None:
+        return Check(name, True, "none yet")
+    if cosine < SAME_COSINE:
+        summary = f"unlike those of the collection, cosine {cosine:.2f}: it has another model now"
+        remedy = "serve the old model, or give the new one another name and reembed"
+        return Check(name, False, summary, remedy)
+    return Check(name, True, "equal to those of the collection")
 
 
 def _calibration(database: Database, settings: Settings, embedder: Embedder) -> Iterator[Check]:

@@ -35,10 +35,10 @@ def fingerprint(
     `space` takes the place of the settings' model, and `first` of their dimension; `analyser` is
     the collection's. Raises ModelError when the settings' model cannot be found.
     """
-    from ragkit.embed.local import identify
-
     if space is None:
-        space, first = identify(settings.embed_model), settings.embed_dimension
+        from ragkit.knowledge.embedders import embed_model, identify
+
+        space, first = identify(settings, embed_model(settings)), settings.embed_dimension
     parts: dict[str, object] = {
         "parsing": PARSING,
         "cleaning": CLEANING,

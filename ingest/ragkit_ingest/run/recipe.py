@@ -9,7 +9,7 @@ import logging
 from typing import TYPE_CHECKING
 
 from ragkit.errors import NotFoundError
-from ragkit.knowledge.embedders import source_of
+from ragkit.knowledge.embedders import embed_model, source_of
 from ragkit.settings.ingest_options import options_of
 from ragkit.text.analysers import earlier, newest
 from ragkit_ingest.run.fingerprint import fingerprint
@@ -99,6 +99,6 @@ def adopt(steps: Steps, settings: Settings, store: PostgresStore, collection: st
 
     A collection without passages takes it for its own. Raises OtherModelError.
     """
-    source = source_of(settings.embed_model)
+    source = source_of(embed_model(settings))
     space, first = steps.embedder.space, settings.embed_dimension
     store.spaces.adopt(collection, space, source=source, first=first)

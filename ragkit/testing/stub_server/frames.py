@@ -1,8 +1,10 @@
 """The OpenAI wire format of the stub server's answers, whole and streamed. Sends nothing."""
 
+import base64
 import json
 import re
-from collections.abc import Iterator
+from array import array
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from ragkit.testing.stub_server.script import Json, Reply
@@ -41,6 +43,18 @@ def delta(body: Json, said: Json, finish_reason: str | None = None) -> Json:
     """Write one chunk."""
     choice = {"index": 0, "delta": said, "finish_reason": finish_reason}
     return {**_frame(body, "chat.completion.chunk"), "choices": [choice]}
+
+
+def embeddings(vectors: Iterable[Iterable[float]], tokens: int, body: Json) -> Json:
+    """Write a list of embeddings of so many tokens, in the form that the request asks for."""
+    rows = [array("f", vector) for vector in vectors]
+    if body.get("encoding_format") == "base64":
+        written: list[Any] = [base64.b64encode(row.tobytes()).decode() for row in rows]
+    else:
+        written = [list(row) for row in rows]
+    data = [{"object": "embedding", "index": n, "embedding": row} for n, row in enumerate(written)]
+    usage = {"prompt_tokens": tokens, "total_tokens": tokens}
+    return {"object": "list", "data": data, "model": body["model"], "usage": usage}
 
 
 def prompt_pieces(body: Json) -> list[str]:

@@ -14,8 +14,15 @@ from email.utils import formatdate
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any
 
-from ragkit.testing.stub_server.frames import delta, frames, pieces, prompt_pieces, whole
-from ragkit.testing.stub_server.script import Fault, Json, Reply, Request
+from ragkit.testing.stub_server.frames import (
+    delta,
+    embeddings,
+    frames,
+    pieces,
+    prompt_pieces,
+    whole,
+)
+from ragkit.testing.stub_server.script import Embed, Fault, Json, Reply, Request
 
 if TYPE_CHECKING:
     from ragkit.testing.stub_server.server import StubServer
@@ -65,6 +72,8 @@ class _Handler(BaseHTTPRequestHandler):
             self._tokenize(body)
         elif self.path == "/v1/chat/completions":
             self._chat(body)
+        elif self.path == "/v1/embeddings" and self.server.stub.embed:
+            self._embeddings(body, self.server.stub.embed)
         else:
             self._error(404, f"no such path: {self.path}")
 
@@ -84,6 +93,21 @@ class _Handler(BaseHTTPRequestHandler):
             with self._counted():
                 answer = stub.script(messages)
                 self._answer(Reply(answer) if isinstance(answer, str) else answer, body)
+
+    def _embeddings(self, body: Json, embed: Embed) -> None:
+        given = body.get("input")
+        texts = [given] if isinstance(given, str) else given
+        if body.get("model") not in self.server.stub.models:
+            self._error(404, f"The model `{body.get('model')}` does not exist.")
+        elif not isinstance(texts, list) or not all(isinstance(t, str) and t for t in texts):
+            self._error(400, "input must be a text or a list of texts, none of them empty")
+        else:
+            vectors = embed(texts)
+            if isinstance(vectors, Fault):
+                self._answer(vectors, body)
+            else:
+                tokens = sum(self.server.stub.count(text) for text in texts)
+                self._json(200, embeddings(vectors, tokens, body))
 
     @contextmanager
     def _counted(self) -> Iterator[None]:

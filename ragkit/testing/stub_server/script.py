@@ -1,7 +1,7 @@
 """What a stub server is told to say: replies, faults, and the script that chooses among them."""
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -58,6 +58,7 @@ class Fault:
 
 
 Script = Callable[[Messages], str | Reply | Fault]
+Embed = Callable[[Sequence[str]], Iterable[Iterable[float]] | Fault]  # a vector for each text
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +69,16 @@ class Request:
     path: str
     headers: Mapping[str, str]
     body: Json
+
+
+def hash_terms(texts: Sequence[str]) -> Iterable[Iterable[float]]:
+    """Embed texts as `ragkit.testing.FakeEmbedder` does: what shares terms is close."""
+    from ragkit.testing.embedder import FakeEmbedder
+
+    embedder = FakeEmbedder(max_tokens=1_000_000)
+    embedder.load()
+    vectors: Iterable[Iterable[float]] = embedder.embed_passages(texts).tolist()
+    return vectors
 
 
 _SOURCE = re.compile(

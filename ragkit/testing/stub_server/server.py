@@ -6,17 +6,20 @@ It lets ragkit's language-model path be tried, tested and loaded on any machine.
 import argparse
 import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from types import TracebackType
 
 from ragkit.testing.stub_server.cache import PrefixCache
+from ragkit.testing.stub_server.frames import pieces
 from ragkit.testing.stub_server.http import StubHTTPServer
 from ragkit.testing.stub_server.script import (
+    Embed,
     Fault,
     Reply,
     Request,
     Script,
     ToolCall,
+    hash_terms,
     quote_first_source,
 )
 
@@ -39,6 +42,8 @@ class StubServer:
     noticed that a client had left before its answer was complete, `running` and `most_running` how
     many chats it was answering at once, `cache` what a prefix cache would have saved.
     `max_model_len` None leaves that out of /v1/models; without `tokenize` there is no /tokenize.
+    `embed` makes the vectors of /v1/embeddings, whose texts' tokens `count` counts; None: there is
+    no such path.
 
     >>> with StubServer(lambda messages: "Four [1].") as server:
     ...     server.url.startswith("http://127.0.0.1:")
@@ -55,12 +60,16 @@ class StubServer:
         port: int = 0,
         max_model_len: int | None = 8192,
         tokenize: bool = True,
+        embed: Embed | None = hash_terms,
+        count: Callable[[str], int] = lambda text: len(pieces(text)),
     ) -> None:
         self.script = script
         self.models = tuple(models)
         self.api_key = api_key
         self.max_model_len = max_model_len
         self.tokenize = tokenize
+        self.embed = embed
+        self.count = count
         self.requests: list[Request] = []
         self.disconnects: list[float] = []
         self.running = self.most_running = 0

@@ -77,7 +77,8 @@ def _embedded(request: Request, body: EmbeddingRequest) -> dict[str, Any]:
     embedder: Embedder = request.app.state.services.library.embedder
     embedder.load()
     space = embedder.space
-    named = request.app.state.services.settings.embed_model
+    settings = request.app.state.services.settings
+    named = space.model if settings.embed_url else settings.embed_model
     if body.model not in {space.model, named, RAGKIT}:
         raise ApiError(
             404,

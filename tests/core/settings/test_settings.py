@@ -419,6 +419,7 @@ def test_every_secret_is_masked() -> None:
         "database_owner_url",
         "database_replica_url",
         "llm_api_key",
+        "embed_api_key",
         "reranker_api_key",
         "oidc_client_secret",
     ]
