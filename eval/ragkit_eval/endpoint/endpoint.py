@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from typing import Any, Final
 
 from ragkit.errors import ModelServerError, NotFoundError, UsageError
@@ -74,7 +75,14 @@ class Endpoint:
             return await self._letter(item, options, chat=chats)
 
         async def generate(item: Item) -> Response:
-            return await self._complete(item, options, chat=chats)
+            if not item.turns:
+                return await self._complete(item, options, chat=chats)
+            if not chats:
+                raise UsageError(
+                    f"{task.name} is a conversation, which completions lack: leave out"
+                    " --completions"
+                )
+            return await self._converse(item, options)
 
         async def loglikelihood(item: Item) -> Response:
             return await self._likelihoods(item, options)
@@ -112,8 +120,32 @@ class Endpoint:
             if chat
             else {"prompt": item.prompt}
         )
-        path = "/chat/completions" if chat else "/completions"
-        answer, latency_s = await self._post(path, prompt | dict(options))
+        return await self._answer(prompt | dict(options), chat=chat)
+
+    async def _converse(self, item: Item, options: Mapping[str, Any]) -> Response:
+        """Send each turn with the turns before it and the model's own answers to them.
+
+        The response's text is the last answer; `detail["answers"]` has all of them in order.
+        """
+        messages: list[dict[str, str]] = []
+        answers: list[Response] = []
+        for text in (item.prompt, *item.turns):
+            messages.append({"role": "user", "content": text})
+            answers.append(await self._answer({"messages": messages, **options}, chat=True))
+            messages.append({"role": "assistant", "content": answers[-1].text})
+        usage = None
+        for answer in answers:
+            usage = wire.add_usage(usage, answer.usage)
+        return replace(
+            answers[-1],
+            finish="length" if any(answer.finish == "length" for answer in answers) else "stop",
+            usage=usage,
+            latency_s=sum(answer.latency_s for answer in answers),
+            detail={**answers[-1].detail, "answers": [answer.text for answer in answers]},
+        )
+
+    async def _answer(self, body: dict[str, Any], *, chat: bool) -> Response:
+        answer, latency_s = await self._post("/chat/completions" if chat else "/completions", body)
         try:
             return wire.response_of(answer, latency_s, chat=chat)
         except wire.MALFORMED as error:

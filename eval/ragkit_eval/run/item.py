@@ -2,10 +2,11 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol
+from typing import Any, Final, Literal, Protocol
 
 from ragkit.types import Usage
 
+TWO_SIDED: Final = "range:-1..1"  # in the signature of a metric of which 0 is best, as of a bias
 Method = Literal["letter", "loglikelihood", "generate", "rag"]
 
 
@@ -18,7 +19,8 @@ class Item:
     `labels` are the letters of a multiple choice and `choices` the continuations whose likelihood
     is measured, one for each label. `question` is the part of the prompt that a report shows.
     `group` is a subject, `cluster` a passage or document that several items share, so that they are
-    not independent. `extra` holds JSON values that only the task's scorer reads.
+    not independent. `extra` holds JSON values that only the task's scorer reads. `turns` are the
+    user's later messages: each is sent after the model's answer to the one before.
     """
 
     id: str
@@ -30,6 +32,7 @@ class Item:
     group: str = ""
     cluster: str = ""
     extra: Mapping[str, Any] = field(default_factory=dict)
+    turns: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +68,7 @@ class Response:
 
 @dataclass(frozen=True, slots=True)
 class Scored:
-    """The prediction read from a response, and a value per metric, 0 to 1.
+    """The prediction read from a response, and a value per metric, 0 to 1, of a bias -1 to 1.
 
     `fallback` says that the prediction was not in its expected place, so that a second rule found
     it or none did. A metric that is undefined for this item is absent.

@@ -20,8 +20,8 @@ def key_maker(header: Header) -> KeyOf:
     """Return a function that makes keys of 32 hex digits for items of this run.
 
     A key covers the model with its revision and server arguments, the sampling with its seed, the
-    task's name, version and method, and the item's prompt, choices, right answers and `extra`; it
-    does not cover the item's id, group and position.
+    task's name, version and method, and the item's prompt, later turns, choices, right answers and
+    `extra`; it does not cover the item's id, group and position.
     """
     common = {name: value for name, value in header.sampling.items() if name != "tasks"}
     prefixes: dict[str, Any] = {}
@@ -33,7 +33,8 @@ def key_maker(header: Header) -> KeyOf:
             prefixes[task.name] = hashlib.sha256(_bytes([header.model, common, sampling, identity]))
         digest = prefixes[task.name].copy()
         extra = dict(item.extra)
-        digest.update(_bytes([item.prompt, item.choices, item.labels, item.targets, extra]))
+        asked: list[object] = [item.prompt, item.choices, item.labels, item.targets, extra]
+        digest.update(_bytes([*asked, item.turns] if item.turns else asked))
         return str(digest.hexdigest()[:32])
 
     return key_of

@@ -14,14 +14,16 @@ _BLOCK_BYTES = 1 << 20
 
 
 def prompt_hash(items: Iterable[Item]) -> tuple[str, int]:
-    """Return the first 16 hex digits of a sha256 over prompts, choices and targets, and the count.
+    """Return the first 16 hex digits of a sha256 over the items, and their count.
 
-    The length of each text precedes it, so that different lists of texts have different hashes.
+    It covers prompts, choices, targets and later turns. The length of each text precedes it,
+    so that different lists of texts have different hashes.
     """
     digest, count = hashlib.sha256(), 0
     for item in items:
         count += 1
-        for texts in ((item.prompt,), item.choices, item.targets):
+        later = (item.turns,) if item.turns else ()  # so that other tasks' hashes stay
+        for texts in ((item.prompt,), item.choices, item.targets, *later):
             digest.update(b"%d;" % len(texts))
             for text in texts:
                 data = text.encode("utf-8", "surrogatepass")

@@ -118,6 +118,45 @@ def test_generating_sends_the_tasks_sampling_and_says_how_it_ended() -> None:
     assert (response.text, response.finish, response.usage) == (" four", "length", None)
 
 
+def test_a_conversation_has_the_models_own_earlier_answers() -> None:
+    talk = Item("1", "A haiku?", turns=("In French.", "Shorter."))
+    replies = [chat(text) for text in ("Snow falls.", "Il neige.", "Neige.")]
+    for count, reply in enumerate(replies, 1):
+        reply.body["usage"] = {"prompt_tokens": 10 * count, "completion_tokens": count}
+    replies[1].body["choices"][0]["finish_reason"] = "length"
+    with ScriptedServer(in_turn(*replies)) as server:
+        response = ask(server.url, CHAT, talk)
+    assert [request.path for request in server.asked] == 3 * ["/v1/chat/completions"]
+    assert server.asked[0].body["messages"] == [{"role": "user", "content": "A haiku?"}]
+    assert server.asked[2].body["messages"] == [
+        {"role": "user", "content": "A haiku?"},
+        {"role": "assistant", "content": "Snow falls."},
+        {"role": "user", "content": "In French."},
+        {"role": "assistant", "content": "Il neige."},
+        {"role": "user", "content": "Shorter."},
+    ]
+    assert {request.body["max_tokens"] for request in server.asked} == {40}
+    assert (response.text, response.finish) == ("Neige.", "length")
+    assert response.detail == {"answers": ["Snow falls.", "Il neige.", "Neige."]}
+    assert response.usage == Usage(60, 6, None)
+
+
+def test_a_conversation_is_no_completion() -> None:
+    talk = Item("1", "A haiku?", turns=("In French.",))
+    with ScriptedServer() as server, pytest.raises(UsageError) as caught:
+        ask(server.url, CHAT, talk, chat=False)
+    assert str(caught.value) == (
+        "fake is a conversation, which completions lack: leave out --completions"
+    )
+    assert server.asked == []
+
+
+def test_a_turn_without_an_answer_fails_the_item() -> None:
+    talk = Item("1", "A haiku?", turns=("In French.",))
+    with pytest.raises(ModelServerError, match="rejects the request"):
+        sent(in_turn(chat("Snow."), error(400, "no")), CHAT, talk)
+
+
 def test_a_chat_keeps_the_thinking_apart() -> None:
     reply = chat(None)
     reply.body["choices"][0]["message"]["reasoning_content"] = "Two and two are"

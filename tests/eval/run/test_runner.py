@@ -410,8 +410,9 @@ def test_a_key_holds_all_that_may_change_an_outcome() -> None:
         key_maker(header())(TASK, replace(item, choices=("a", "c"))),
         key_maker(header())(TASK, replace(item, targets=("B",))),
         key_maker(header())(TASK, replace(item, extra={"tests": "pass"})),
+        key_maker(header())(TASK, replace(item, turns=("And then?",))),
     ]
-    assert len({base, *others}) == 10
+    assert len({base, *others}) == 11
 
 
 @pytest.mark.parametrize("overwrite", [False, True])

@@ -17,8 +17,9 @@ def test_a_prompt_hash_covers_prompt_choices_and_targets_in_order() -> None:
         Item("1", "p", ("t",), choices=("b", "a")),
         Item("1", "p", ("t",), choices=("ab",)),
         Item("1", "pa", ("t",), choices=("b",)),
+        Item("1", "p", ("t",), choices=("a", "b"), turns=("u",)),
     ]
-    assert len({prompt_hash([candidate])[0] for candidate in [item, *changed]}) == 6
+    assert len({prompt_hash([candidate])[0] for candidate in [item, *changed]}) == 7
     assert prompt_hash([item, changed[0]]) != prompt_hash([changed[0], item])
 
 
