@@ -27,7 +27,9 @@ def judge_check(
             help='JSON lines: {"question", "answer", "references" or "passages", "label": 0 to 1}.'
         ),
     ],
-    judge: Annotated[str, typer.Option(help="llm, llm:faithfulness, or MODULE:ATTRIBUTE.")] = "llm",
+    judge: Annotated[
+        str, typer.Option(help="llm, llm:faithfulness, llm:quality, or MODULE:ATTRIBUTE.")
+    ] = "llm",
     out: Annotated[Path | None, typer.Option(help="Write the result to this file, too.")] = None,
     json: JsonOption = False,
 ) -> None:

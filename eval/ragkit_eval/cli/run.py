@@ -74,6 +74,13 @@ def run(
             "--weak-sandbox", help="Run them even if this machine cannot confine them fully."
         ),
     ] = False,
+    judge: Annotated[
+        str | None,
+        typer.Option(
+            help="Judge of written answers, asked at RAGKIT_LLM_URL: llm, llm:quality, or "
+            "MODULE:ATTRIBUTE."
+        ),
+    ] = None,
     reuse: Annotated[
         list[Path] | None,
         typer.Option(help="Run file whose answers to the same items are reused (repeatable)."),
@@ -89,6 +96,7 @@ def run(
     codes: 0 done, 1 failed, 2 wrong usage, 3 some items ended in an error.
     """
     from ragkit.settings.settings import load_settings
+    from ragkit_eval.judge import open_judge
     from ragkit_eval.run import evaluate, shown_progress
 
     settings = load_settings()
@@ -112,6 +120,7 @@ def run(
                 special_tokens=special_tokens,
                 execute_code=execute_code,
                 weak_sandbox=weak_sandbox,
+                judge=open_judge(judge, settings) if judge else None,
                 label=label,
                 reuse=reuse or (),
                 overwrite=overwrite,

@@ -9,8 +9,8 @@ from typing import Literal, Protocol
 from ragkit.errors import UsageError
 from ragkit_eval.judge.schema_reply import ParseFailure
 
-# By reference answers, or by the passages from which the answer was written.
-Dimension = Literal["correctness", "faithfulness"]
+# By reference answers, by the passages from which the answer was written, or by neither.
+Dimension = Literal["correctness", "faithfulness", "quality"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,10 @@ class Judge(Protocol):
 
     @property
     def dimension(self) -> Dimension:
-        """Return the dimension: "correctness" needs references, "faithfulness" passages."""
+        """Return the dimension: "correctness" needs references, "faithfulness" passages.
+
+        "quality" needs neither, and heeds references where there are some.
+        """
         ...
 
     def judge(

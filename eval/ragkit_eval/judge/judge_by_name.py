@@ -20,6 +20,7 @@ NAMES: Final[dict[str, Dimension]] = {
     "llm": "correctness",
     "llm:correctness": "correctness",
     "llm:faithfulness": "faithfulness",
+    "llm:quality": "quality",
 }
 
 
@@ -78,10 +79,11 @@ def open_judge(name: str, settings: Settings) -> Judge:
     """Return a judge by its name; its signature ends with the result of its check.
 
     "llm" is the language model of the settings and judges correctness, "llm:faithfulness" judges
-    by the passages. "module:attribute" is a function of the settings that returns a judge. The
-    signature ends with "checked:kappa=0.71,n=120" if `ragkit eval judge-check` measured the judge
-    to be usable, with "failed:kappa=..." if not, and else with "unchecked". Raises UsageError for
-    an unknown name, SettingsError for "llm" without a language model.
+    by the passages, "llm:quality" whether the question is answered well. "module:attribute" is a
+    function of the settings that returns a judge. The signature ends with
+    "checked:kappa=0.71,n=120" if `ragkit eval judge-check` measured the judge to be usable, with
+    "failed:kappa=..." if not, and else with "unchecked". Raises UsageError for an unknown name,
+    SettingsError for "llm" without a language model.
     """
     judge = unmarked_judge(name, settings)
     return MarkedJudge(judge, mark(find(judge.signature, settings.home)))
@@ -130,5 +132,8 @@ def _plugged_in(name: str, module: str, attribute: str, settings: Settings) -> J
             " judge(), signature and dimension"
         )
     if getattr(judge, "dimension", None) not in NAMES.values():
-        raise UsageError(f"the judge {name!r} has no dimension: name correctness or faithfulness")
+        raise UsageError(
+            f"the judge {name!r} has no dimension: name one of"
+            f" {', '.join(dict.fromkeys(NAMES.values()))}"
+        )
     return PluggedJudge(judge, name)

@@ -9,14 +9,17 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from statistics import fmean
 from typing import Any, Final
 
 from ragkit.text.markers import without_markers
 from ragkit_eval.judge.judge import Judge, Verdict
+from ragkit_eval.judge.schema_reply import ParseFailure
 from ragkit_eval.run.item import Ask, Item, Method, Response, Scored, Task
 
 METRIC: Final = "judge"
 JUDGEMENT: Final = "judgement"  # in a response's detail: {"scores": {"judge": 0.5}, "reason": ...}
+TURN: Final = "judge_turn_"  # a metric for each turn of a conversation
 FAILURE: Final = "judge_failure"  # in its place: {"why": ..., "raw": ...}
 
 
@@ -25,7 +28,8 @@ def judged_ask(ask: Ask, judge: Judge) -> Ask:
 
     `detail["judgement"]` holds "scores" and "reason"; for an unreadable reply of the judge there is
     `detail["judge_failure"]` instead. An item without references (correctness) or passages
-    (faithfulness) gets neither, nor does a refusal where faithfulness is judged.
+    (faithfulness) gets neither, nor does a refusal where faithfulness is judged. Of a conversation
+    each answer is judged: "judge" is their mean, "judge_turn_1" and so on are their own scores.
     """
 
     async def judged(item: Item) -> Response:
@@ -81,7 +85,8 @@ class JudgedTask:
         task = self.task
         default = {task.metric: f"{task.metric}|task:{task.name}|v:{task.version}"}
         metrics = getattr(task, "metrics", None) or default
-        return {**metrics, METRIC: self.judge_signature}
+        turns = {name: self.judge_signature for name in metrics if name.startswith(TURN)}
+        return {**metrics, **turns, METRIC: self.judge_signature}
 
     def items(self) -> Iterator[Item]:
         return self.task.items()
@@ -95,9 +100,12 @@ class JudgedTask:
 
 def _judgement(judge: Judge, item: Item, response: Response) -> Mapping[str, Any]:
     passages = _passages(response.detail)
-    material = item.targets if judge.dimension == "correctness" else passages
+    if item.turns:
+        return _judge_turns(judge, item, response.detail["answers"], passages)
+    if not _has_material(judge, item.targets, passages):
+        return {}
     refused = bool(response.detail.get("refused"))
-    if not material or (refused and judge.dimension == "faithfulness"):
+    if refused and judge.dimension == "faithfulness":
         return {}
     text = without_markers(response.text).strip()
     if refused or not text:  # needs no judge
@@ -106,6 +114,54 @@ def _judgement(judge: Judge, item: Item, response: Response) -> Mapping[str, Any
     if isinstance(verdict, Verdict):
         return {JUDGEMENT: {"scores": {METRIC: verdict.score}, "reason": verdict.reason}}
     return {FAILURE: {"why": verdict.why, "raw": verdict.raw}}
+
+
+def _judge_turns(
+    judge: Judge, item: Item, answers: Sequence[str], passages: Sequence[str]
+) -> Mapping[str, Any]:
+    """Judge each answer of a conversation by what was said before it.
+
+    References are for the turns in order if there are as many, else for each turn.
+    """
+    asked = (item.prompt, *item.turns)
+    scores: dict[str, float] = {}
+    reasons: list[str] = []
+    failure: Mapping[str, Any] = {}
+    for turn, answer in enumerate(answers):
+        paired = len(item.targets) == len(asked)
+        references = (item.targets[turn],) if paired else item.targets
+        if not _has_material(judge, references, passages):
+            return {}
+        verdict: Verdict | ParseFailure = Verdict(0.0, "empty")
+        if answer.strip():
+            question = _transcript(asked[: turn + 1], answers[:turn])
+            verdict = judge.judge(question, answer.strip(), passages, references)
+        if isinstance(verdict, ParseFailure):
+            failure = {FAILURE: {"why": verdict.why, "raw": verdict.raw}}
+        else:
+            scores[f"{TURN}{turn + 1}"] = verdict.score
+            reasons.append(f"{turn + 1}: {verdict.reason}")
+    if not failure:
+        scores[METRIC] = fmean(scores.values())
+    return {JUDGEMENT: {"scores": scores, "reason": "\n".join(reasons)}, **failure}
+
+
+def _transcript(asked: Sequence[str], answers: Sequence[str]) -> str:
+    """Write the messages before an answer; a single one as it is."""
+    if len(asked) == 1:
+        return asked[0]
+    lines = [
+        f"User: {message}\n\nAssistant: {answer}\n\n"
+        for message, answer in zip(asked, answers, strict=False)
+    ]
+    return "".join(lines) + f"User: {asked[-1]}"
+
+
+def _has_material(judge: Judge, references: Sequence[str], passages: Sequence[str]) -> bool:
+    """Tell whether there is what the judge's dimension needs."""
+    if judge.dimension == "quality":
+        return True
+    return bool(references if judge.dimension == "correctness" else passages)
 
 
 def _passages(detail: Mapping[str, Any]) -> Sequence[str]:

@@ -30,8 +30,8 @@ class LabelledAnswer:
 def read_labelled_answers(path: Path, dimension: Dimension) -> list[LabelledAnswer]:
     """Read {"question", "answer", "label", "references" or "passages", "group"} on each line.
 
-    A label is true, false, or a number from 0 to 1. Raises NotFoundError, and UsageError for a
-    malformed line, which it names, and for an empty file.
+    Quality needs neither references nor passages. A label is true, false, or a number from 0 to 1.
+    Raises NotFoundError, and UsageError naming a malformed line, and for an empty file.
     """
     answers = [_labelled(values, where, dimension) for where, values in json_lines(path)]
     if not answers:
@@ -54,7 +54,7 @@ def _labelled(values: dict[str, Any], where: str, dimension: Dimension) -> Label
         raise UsageError(f"{where}: the question is blank: write one")
     references, passages = _texts(values, "references", where), _texts(values, "passages", where)
     needed = "references" if dimension == "correctness" else "passages"
-    if not (references if dimension == "correctness" else passages):
+    if dimension != "quality" and not (references if dimension == "correctness" else passages):
         raise UsageError(f'{where}: {dimension} is judged by "{needed}": give at least one text')
     return LabelledAnswer(
         question,

@@ -44,10 +44,10 @@ class LanguageModelJudge:
 
         Raises ModelError, and UsageError without references (or passages) to judge by.
         """
-        material = references if self.dimension == "correctness" else passages
-        if not material:
-            needed = "references" if self.dimension == "correctness" else "passages"
-            raise UsageError(f"{self.dimension} cannot be judged without {needed}: give some")
+        if self.dimension == "correctness" and not references:
+            raise UsageError("correctness cannot be judged without references: give some")
+        if self.dimension == "faithfulness" and not passages:
+            raise UsageError("faithfulness cannot be judged without passages: give some")
         messages = prompts.messages(
             self.dimension,
             prompt_language(question),

@@ -56,6 +56,19 @@ Scores:
 2：回答中的每个陈述都能从资料得出。
 1：主要的陈述能从资料得出，某个次要的陈述不能。
 0：主要的陈述不能从资料得出，或与资料矛盾。""",
+    ("quality", "en"): """\
+You judge how good an answer is for the person who asks. Where there is a conversation, judge only \
+the answer to its last message. Where there are reference answers, they are right.
+Scores:
+2: it does all that is asked, correctly, and a careful expert would send it as it is.
+1: it does a part of that, or has a mistake that does not make it useless.
+0: its main statement is wrong, it misses what is asked, or it says that it cannot.""",
+    ("quality", "zh"): """\
+你判断一个回答对提问的人有多好。如果给出的是一段对话，只判断对最后一条消息的回答。如果有参考答案，参考答案是对的。
+分数：
+2：所要求的都做到了，而且正确，细心的专家会原样发出。
+1：只做到一部分，或有错误但仍然有用。
+0：主要的陈述是错的，或没有做所要求的事，或表示无法回答。""",
 }
 _ALWAYS: Final[dict[PromptLanguage, str]] = {
     "en": """\
@@ -83,7 +96,7 @@ def messages(
 ) -> list[Message]:
     """Write the messages that ask for a verdict."""
     material, tag = (
-        (references, "reference") if dimension == "correctness" else (passages, "passage")
+        (passages, "passage") if dimension == "faithfulness" else (references, "reference")
     )
     blocks = [_block("question", question)]
     blocks += [_block(tag, text) for text in material]

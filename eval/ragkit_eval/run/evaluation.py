@@ -19,6 +19,7 @@ from ragkit_eval.run.runner import CONCURRENCY, Progress, run_items
 
 if TYPE_CHECKING:
     from ragkit_eval.endpoint import Endpoint
+    from ragkit_eval.judge import Judge
 
 _SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
 T = TypeVar("T")
@@ -43,6 +44,7 @@ def evaluate(
     special_tokens: bool = True,
     execute_code: bool = False,
     weak_sandbox: bool = False,
+    judge: Judge | None = None,
     label: str = "",
     reuse: Sequence[str | Path] = (),
     overwrite: bool = False,
@@ -55,9 +57,10 @@ def evaluate(
     `model` may be omitted if the server has only one; `revision` and `server_args` describe what a
     server does not report, and other values make another run. `limit` selects so many items of each
     task, always the same ones, and `groups` only these subjects. `execute_code` and `weak_sandbox`
-    allow programs of the model to be run (see `open_task`). `chat` asks every task as a chat, or
-    none. `special_tokens=False` stops the server from adding special tokens, such as a first <s>,
-    to a prompt that is not a chat. The records are returned without prompts and outputs.
+    allow programs of the model to be run (see `open_task`). `judge` adds the score "judge" to tasks
+    whose answers are texts, and is needed by those that have no other. `chat` asks every task as a
+    chat, or none. `special_tokens=False` stops the server from adding special tokens, such as a
+    first <s>, to a prompt that is not a chat. The records are returned without prompts and outputs.
 
     Raises UsageError for invalid options, ModelServerError and ServerGoneError when the server does
     not answer; finished items stay in `out`.
@@ -70,6 +73,8 @@ def evaluate(
         execute_code=execute_code,
         weak_sandbox=weak_sandbox,
     )
+    if judge is None:
+        _check_unjudged(chosen)
 
     async def ask_all() -> None:
         from ragkit_eval.endpoint import Endpoint
@@ -85,6 +90,7 @@ def evaluate(
                 chat=chat,
                 special_tokens=special_tokens,
                 seed=seed,
+                judge=judge,
                 label=label,
                 concurrency=concurrency,
                 progress=progress,
@@ -105,18 +111,28 @@ async def _ask_tasks(
     chat: bool | None,
     special_tokens: bool,
     seed: int | None,
+    judge: Judge | None,
     label: str,
     **options: Any,
 ) -> None:
     """Describe the run in a header, and ask all items; `options` are those of `run_items`."""
+    from ragkit_eval.judge import judged_ask, with_judge
+
+    if judge is not None:
+        tasks = [with_judge(task, judge) if _writes(task) else task for task in tasks]
 
     def ask_for(task: Task) -> Ask:
-        return endpoint.ask_for(task, chat=chat, special_tokens=special_tokens)
+        ask = endpoint.ask_for(task, chat=chat, special_tokens=special_tokens)
+        return judged_ask(ask, judge) if judge is not None and _writes(task) else ask
 
     for task in tasks:
         ask_for(task)  # raises for a task that cannot be asked, before prompts are made
     description = {"name": endpoint.model, **endpoint.about, **details}
-    overrides = {"chat": chat, "add_special_tokens": None if special_tokens else False}
+    overrides = {
+        "chat": chat,
+        "add_special_tokens": None if special_tokens else False,
+        "judge": judge.signature if judge else None,
+    }
     header = make_header(tasks, description, overrides, seed, label=label)
     header = replace(header, environment={**header.environment, "url": endpoint.url})
     await run_items(tasks, ask_for, header, out, **options)
@@ -132,6 +148,20 @@ def _open_tasks(tasks: Sequence[str | Task], **options: Any) -> list[Task]:
     if len({task.name for task in chosen}) < len(chosen):
         raise UsageError("a task is named twice: name each once")
     return chosen
+
+
+def _writes(task: Task) -> bool:
+    """Tell whether a task's responses are texts, which a judge can read."""
+    return task.method == "generate"
+
+
+def _check_unjudged(tasks: Sequence[Task]) -> None:
+    """Raise UsageError for a task that only a judge scores."""
+    for task in tasks:
+        if task.metric == "judge":
+            raise UsageError(
+                f"{task.name} is scored by a judge: name one with --judge, such as llm:quality"
+            )
 
 
 def run_async(work: Coroutine[Any, Any, T]) -> T:

@@ -121,3 +121,10 @@ def test_mistakes_are_one_line(check: Check) -> None:
     assert "needs a language model: set RAGKIT_LLM_URL" in message
     assert len(message.splitlines()) == 1
     assert not (check.folder / "home").exists()
+
+
+def test_quality_needs_neither_references_nor_passages(tmp_path: Path) -> None:
+    path = tmp_path / "labelled.jsonl"
+    path.write_text('{"question": "A haiku?", "answer": "Snow falls.", "label": 0.5}\n', "utf-8")
+    (answer,) = read_labelled_answers(path, "quality")
+    assert (answer.label, answer.references, answer.passages) == (0.5, (), ())

@@ -205,6 +205,72 @@ def test_a_judged_task_gains_the_metric_and_keeps_the_reason() -> None:
     }
 
 
+class Turns(Fixed):
+    """A judge that grades the answers of a conversation in turn."""
+
+    def __init__(self, *verdicts: Verdict | ParseFailure, dimension: Dimension = "quality") -> None:
+        super().__init__(verdicts[0], dimension)
+        self._verdicts = list(verdicts)
+
+    def judge(
+        self, question: str, answer: str, passages: Sequence[str], references: Sequence[str]
+    ) -> Verdict | ParseFailure:
+        super().judge(question, answer, passages, references)
+        return self._verdicts.pop(0)
+
+
+TALK = Item("1", "Two and two?", turns=("Double it.",), targets=("4", "8"))
+TALKED = Response("Eight.", detail={"answers": ["Four.", "Eight."]})
+
+
+def test_each_answer_of_a_conversation_is_judged_by_what_was_said_before() -> None:
+    judge = Turns(Verdict(1.0, "Right."), Verdict(0.5, "Half."))
+    answered, scored = _judged(judge, TALKED, TALK)
+    assert judge.asked == [
+        ("Two and two?", "Four.", (), ("4",)),
+        ("User: Two and two?\n\nAssistant: Four.\n\nUser: Double it.", "Eight.", (), ("8",)),
+    ]
+    expected = {"judge": 0.75, "judge_turn_1": 1.0, "judge_turn_2": 0.5}
+    assert scored.scores == {"same": 0.0, **expected}
+    assert answered.detail["judgement"] == {"scores": expected, "reason": "1: Right.\n2: Half."}
+
+
+def test_a_conversation_with_an_unreadable_verdict_has_no_mean() -> None:
+    judge = Turns(Verdict(1.0, "Right."), ParseFailure("Hm.", "it is not JSON"))
+    answered, scored = _judged(judge, TALKED, TALK)
+    assert scored.scores == {"same": 0.0, "judge_turn_1": 1.0}
+    assert answered.detail["judge_failure"] == {"why": "it is not JSON", "raw": "Hm."}
+
+
+def test_an_empty_answer_of_a_conversation_needs_no_judge() -> None:
+    judge = Turns(Verdict(1.0, "Right."))
+    empty = Response("", detail={"answers": ["Four.", " "]})
+    _, scored = _judged(judge, empty, TALK)
+    assert (scored.scores["judge"], scored.scores["judge_turn_2"]) == (0.5, 0.0)
+    assert len(judge.asked) == 1
+
+
+def test_a_conversation_without_references_has_no_correctness() -> None:
+    talk = Item("1", "A haiku?", turns=("In French.",))
+    judge = Turns(Verdict(1.0), dimension="correctness")
+    assert _judged(judge, TALKED, talk)[1].scores == {"same": 0.0}
+    quality = Turns(Verdict(1.0), Verdict(0.0))
+    assert _judged(quality, TALKED, talk)[1].scores["judge"] == 0.5
+
+
+def test_quality_is_judged_with_references_and_without() -> None:
+    model = FakeLanguageModel(RIGHT)
+    judge = LanguageModelJudge(model, "quality")
+    assert judge.judge("Why?", "So.", [], []) == Verdict(1.0, "It says the same.")
+    judge.judge("为什么？", "因为。", ["P"], ["因为下雨。"])
+    (first, _), (second, _) = model.asked
+    assert first[0].content.startswith("You judge how good an answer is")
+    assert "<reference>" not in first[1].content
+    assert second[0].content.startswith("你判断一个回答对提问的人有多好")
+    assert "<reference>\n因为下雨。\n</reference>" in second[1].content
+    assert "dimension:quality" in judge.signature
+
+
 def test_a_failure_leaves_the_metric_out_and_says_so() -> None:
     answered, scored = _judged(Fixed(ParseFailure("Hm.", "it is not JSON")), Response("So."))
     assert scored.scores == {"same": 0.0}
