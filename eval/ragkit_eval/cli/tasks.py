@@ -19,7 +19,7 @@ def tasks(
     data: DataFolder = None,
     json: JsonOption = False,
 ) -> None:
-    """List the tasks: name, number of items, method, metric, and the data found or missing.
+    """List the tasks: name, items, method, metric, data found or missing, and what else they need.
 
     Items are read and counted where the data is available, so that a malformed file is reported.
     """
@@ -38,11 +38,11 @@ def tasks(
 
 
 def _cells(row: dict[str, Any]) -> list[str]:
-    runs = " (runs code: --execute-code)" if row["executes_code"] else ""
+    needs = f" ({'; '.join(row['needs'])})" if row["needs"] else ""
     return [
         row["name"],
         "" if row["items"] is None else f"{row['items']:,}",
         row["method"],
         row["metric"],
-        (row["problem"] or row["folder"]) + runs,
+        (row["problem"] or row["folder"]) + needs,
     ]

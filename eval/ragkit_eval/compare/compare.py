@@ -23,6 +23,7 @@ from ragkit_eval.compare.pairing import (
 )
 from ragkit_eval.compare.ratios import Ratio, ratio
 from ragkit_eval.run.corpus_records import count_records, is_corpus_metric
+from ragkit_eval.run.item import TWO_SIDED
 from ragkit_eval.run.record import Record, Run, TaskHeader
 from ragkit_eval.stats.bootstrap import SAMPLES, Interval, mean_interval, paired_difference
 from ragkit_eval.stats.corpus import CorpusDifference, corpus_difference
@@ -147,7 +148,11 @@ def compare(
             for task in headers
             for run, name in zip(runs, names, strict=True)
         ),
-        notes=(*_list_notes(runs, names, headers), *_note_means_of_items(rows, headers)),
+        notes=(
+            *_list_notes(runs, names, headers),
+            *_note_means_of_items(rows, headers),
+            *_note_two_sided(rows, headers),
+        ),
         level=level,
         seed=seed,
         samples=samples,
@@ -306,6 +311,18 @@ def _compare_latencies(
     )
     if latency is not None:
         yield Ratio(task.name, "latency", *names, *latency)
+
+
+def _note_two_sided(rows: Sequence[Difference], headers: Sequence[TaskHeader]) -> Iterator[str]:
+    """Say of which metrics the higher value is not the better one."""
+    signatures = {task.name: task.metrics for task in headers}
+    for metric in dict.fromkeys(row.metric for row in rows):
+        if any(
+            TWO_SIDED in signatures[row.task].get(metric, "")
+            for row in rows
+            if row.metric == metric
+        ):
+            yield f"{metric}: 0 is best, and 'better' says no more than that the value is higher"
 
 
 def _list_notes(

@@ -14,6 +14,7 @@ from ragkit.errors import UsageError
 from ragkit_eval.compare.compare import Difference, compare
 from ragkit_eval.compare.pairing import Coverage, chosen, shared_metrics, shared_tasks
 from ragkit_eval.judge.certificate import is_checked
+from ragkit_eval.run.item import TWO_SIDED
 from ragkit_eval.run.record import Run
 from ragkit_eval.stats.bootstrap import SAMPLES
 
@@ -134,6 +135,10 @@ def _check_metrics(
         chosen(list(margins), by_task[task], f"metric of {task}")
     if "judge" in margins:
         _check_judges(runs, names)
+    for task in names:
+        for metric in margins:
+            if TWO_SIDED in baseline.header.task(task).metrics.get(metric, ""):
+                raise UsageError(f"{metric} has no better end, 0 is best: gate by acc instead")
 
 
 def _check_judges(runs: Sequence[Run], tasks: Sequence[str]) -> None:

@@ -8,6 +8,7 @@ from statistics import fmean
 from typing import Any
 
 from ragkit_eval.run.corpus_records import interval_of_set
+from ragkit_eval.run.item import TWO_SIDED
 from ragkit_eval.run.record import Record, Run, TaskHeader
 from ragkit_eval.stats import mean_interval
 
@@ -140,8 +141,11 @@ def _average(task: TaskHeader, metric: str, records: Sequence[Record]) -> Score 
         return None
     interval = interval_of_set(metric, task.metrics.get(metric, ""), records)
     if interval is None:
+        low = -1.0 if TWO_SIDED in task.metrics.get(metric, "") else 0.0
         interval = mean_interval(
-            [value for value, _ in values], [record.cluster for _, record in values]
+            [value for value, _ in values],
+            [record.cluster for _, record in values],
+            bounds=(low, 1.0),
         )
     return Score(interval.mean, interval.low, interval.high, len(values))
 

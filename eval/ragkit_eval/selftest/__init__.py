@@ -24,6 +24,7 @@ def selftest(data: Path | None, *, execute_code: bool = False) -> Iterator[Check
     yield from texts.checks()
     yield from answers.checks()
     yield tasks.scorers()
+    yield tasks.graded_scorers()
     for subject, needs, make in _WITH_DATA:
         missing = [name for name in needs if data is None or not (data / name).exists()]
         if data is None or missing:

@@ -9,6 +9,7 @@ from typing import Any
 from ragkit.errors import NotFoundError, UsageError
 from ragkit_eval.run.item import Item, Response, Scored
 from ragkit_eval.tasks.registry import find_spec
+from ragkit_eval.tasks.spec import Spec
 from ragkit_eval.tasks.task import DeclaredTask
 
 _PLACEHOLDER = Path("DIR")
@@ -49,7 +50,22 @@ def listed(name: str, data: Path | None) -> dict[str, Any]:
         "problem": problem,
         "data_hash": hash_,
         "executes_code": spec.scorer == "program",
+        "needs": _needs(spec),
     }
+
+
+def _needs(spec: Spec) -> list[str]:
+    """Name what a task needs besides its data and a server that completes texts."""
+    needs = []
+    if spec.scorer == "program":
+        needs.append("runs code: --execute-code")
+    if spec.scorer == "judged":
+        needs.append("a judge: --judge")
+    if spec.method == "loglikelihood":
+        needs.append("a server that echoes log-probabilities")
+    if spec.sampling.chat:
+        needs.append("a chat model")
+    return needs
 
 
 class _NoScorer:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from ragkit.errors import UsageError
 from ragkit_eval.run.item import Item
 from ragkit_eval.tasks.extract import is_number
+from ragkit_eval.tasks.refusal_phrases import EXPECTED
 from ragkit_eval.tasks.rows import Row
 from ragkit_eval.tasks.spec import Spec
 from ragkit_eval.tasks.template import compile_expression, compile_template, evaluated
@@ -43,9 +44,11 @@ class Renderer:
             "group": named.group,
             "cluster": named.cluster,
             "keep": named.keep,
+            "turns": named.turns,
+            "each": spec.data.each,
         }
         self._fields = {
-            name: compile_expression(text, f"{spec.name}: fields.{name}")
+            name: compile_expression(text, f"{spec.name}: {_table(name)}.{name}")
             for name, text in expressions.items()
             if text
         }
@@ -68,6 +71,18 @@ class Renderer:
         values = self._values(row, group)
         question = evaluated(self._question, values, row.where)
         return str(question) + str(evaluated(self._answer, values, row.where))
+
+    def split(self, row: Row) -> Iterator[Row]:
+        """Yield a row for each of its questions, as `entry` at `place`; the row itself if one."""
+        if "each" not in self._fields:
+            yield row
+            return
+        entries = self._field("each", self._columns(row, ""), row.where, ())
+        if not isinstance(entries, list):
+            raise UsageError(f"{row.where}: data.each gives {entries!r:.60}: expected a list")
+        for place, entry in enumerate(entries):
+            where = f"{row.where}, question {place + 1}"
+            yield Row({**row.values, "entry": entry, "place": place}, where)
 
     def keeps(self, row: Row, group: str) -> bool:
         """Return whether a row is an item of this task."""
@@ -95,6 +110,7 @@ class Renderer:
             group=draft.group,
             cluster=_name(self._field("cluster", values, where, "")),
             extra=extra,
+            turns=self._turns(values, where),
         )
 
     def _values(self, row: Row, group: str) -> dict[str, Any]:
@@ -133,11 +149,15 @@ class Renderer:
         if scorer == "choice" and not values["labels"]:
             raise UsageError(f"{where}: there is no option to choose: leave the row out")
         # AGIEval has questions without a right label, which count as in its own scorer.
-        if not targets and scorer not in ("label-set", "program"):
+        if not targets and scorer not in ("label-set", "program", "judged"):
             raise UsageError(f"{where}: there is no right answer: give one, or leave the row out")
         for target in targets:
             if scorer == "number" and not is_number(target):
                 raise UsageError(f"{where}: the answer {target!r:.60} is not a number: correct it")
+            if scorer == "refusal" and target not in EXPECTED:
+                raise UsageError(
+                    f"{where}: {target!r:.60} is not one of {', '.join(EXPECTED)}: correct it"
+                )
 
     def _columns(self, row: Row, group: str) -> dict[str, Any]:
         columns = {name: value for name, value in row.values.items() if name.isidentifier()}
@@ -158,6 +178,10 @@ class Renderer:
             for label, option in zip(values["labels"], values["options"], strict=True)
         )
 
+    def _turns(self, values: Mapping[str, Any], where: str) -> tuple[str, ...]:
+        turns = self._field("turns", values, where, [])
+        return _list(turns, "turns", where)
+
     def _id(self, values: Mapping[str, Any], row: Row) -> str:
         group = values["group"]
         name = self._field("id", values, row.where, None)
@@ -177,6 +201,10 @@ def _question_text(question: str, labels: tuple[str, ...], options: tuple[str, .
         lettered = re.match(rf"\s*[(（]?{re.escape(label)}\b", option)
         lines.append(option if lettered else f"{label}. {option}")
     return "\n".join(lines)
+
+
+def _table(name: str) -> str:
+    return "data" if name == "each" else "fields"
 
 
 def _name(value: Any) -> str:

@@ -29,16 +29,16 @@ def read_rows(
 ) -> Iterator[Row]:
     """Yield the rows of a file in order.
 
-    `columns` names the columns of a CSV file without a header; a first row that repeats them is a
-    header. `key` is the key of a JSON file's list. Raises NotFoundError, and UsageError with the
-    place.
+    `columns` names the columns of a CSV file without a header, or of JSON rows that are lists; a
+    first row that repeats them is a header. `key` is the key of a JSON file's list.
+    Raises NotFoundError, and UsageError with the place.
     """
     try:
         with _open(path) as file:
             if format == "csv":
                 yield from _csv(file, path, columns)
             elif format == "json":
-                yield from _json(file, path, key)
+                yield from _json(file, path, key, columns)
             else:
                 yield from _jsonl(file, path)
     except UnicodeDecodeError as error:
@@ -46,6 +46,26 @@ def read_rows(
     except (OSError, EOFError, zlib.error) as error:
         reason = getattr(error, "strerror", None) or error
         raise NotFoundError(f"cannot read {path}: {reason}") from error
+
+
+def read_table(path: Path, on: Sequence[str]) -> dict[tuple[str, ...], Mapping[str, Any]]:
+    """Read a CSV file as a table of rows by their texts in the columns `on`.
+
+    Raises UsageError for a file without these columns, and for two rows that have the same texts.
+    """
+    table: dict[tuple[str, ...], Mapping[str, Any]] = {}
+    for row in read_rows(path, "csv"):
+        lacking = [name for name in on if name not in row.values]
+        if lacking:
+            raise UsageError(
+                f"{path}:1: there is no column {lacking[0]!r}, by which rows are joined: the file"
+                f" has {', '.join(row.values)}"
+            )
+        key = tuple(str(row.values[name]) for name in on)
+        if key in table:
+            raise UsageError(f"{row.where}: {', '.join(key)} is there twice: leave one row out")
+        table[key] = row.values
+    return table
 
 
 def read_hub(name: str) -> Iterator[Row]:
@@ -111,13 +131,25 @@ def _jsonl(file: TextIO, path: Path) -> Iterator[Row]:
             yield _row(_parsed(line.rstrip(), f"{path}:{number}"), f"{path}:{number}")
 
 
-def _json(file: TextIO, path: Path, key: str) -> Iterator[Row]:
+def _json(file: TextIO, path: Path, key: str, columns: Sequence[str]) -> Iterator[Row]:
     values = _parsed(file.read(), str(path))
     rows = values.get(key) if key and isinstance(values, dict) else values
     if not isinstance(rows, list):
         raise UsageError(f"{path}: no list {f'under {key!r}' if key else 'of rows'}: correct it")
     for number, row in enumerate(rows, 1):
-        yield _row(row, f"{path}: row {number}")
+        where = f"{path}: row {number}"
+        yield _row(_named_values(row, columns, where) if columns else row, where)
+
+
+def _named_values(row: Any, columns: Sequence[str], where: str) -> dict[str, Any]:
+    """Give the values of a row that is a list their names."""
+    if not isinstance(row, list) or len(row) != len(columns):
+        kind = f"list of {len(row)}" if isinstance(row, list) else type(row).__name__
+        raise UsageError(
+            f"{where}: a {kind} where a list of {len(columns)} is expected ({', '.join(columns)}):"
+            " correct the row"
+        )
+    return dict(zip(columns, row, strict=True))
 
 
 def _parsed(text: str, where: str) -> Any:

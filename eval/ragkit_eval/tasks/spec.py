@@ -6,29 +6,31 @@ import difflib
 import hashlib
 import json
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, fields, is_dataclass
-from math import inf
 from pathlib import Path
 from types import UnionType
 from typing import Any, Literal, Union, cast, get_args, get_origin, get_type_hints
 
 from ragkit.errors import NotFoundError, UsageError
 from ragkit_eval.run.item import Method
-from ragkit_eval.tasks.prefixes import PREFIX_RULES
 
 Format = Literal["csv", "jsonl", "json"]
 _METHODS = ("letter", "loglikelihood", "generate")
 _FORMATS = get_args(Format)
+# Keys added after the first signatures: without a value they leave a task's signature as it was.
+_LATER_KEYS = (("data", "each"), ("data", "join"), ("data", "join_on"), ("fields", "turns"))
 
 
 @dataclass(frozen=True, slots=True)
 class DataSpec:
     """The files of the rows. `files` are patterns below `folder`; the text that their `*` matches
     is the group of a row, unless a field names it. `columns` names the columns of a CSV without a
-    header, and `rows` the key of a JSON file's list. `shots` is a file of examples, of which the
-    first `shot_count` precede each question, and `prefix` a text file that the rule `prefix_rule`
-    turns into examples; both may contain "{group}".
+    header, or of JSON rows that are lists, and `rows` the key of a JSON file's list. `each` is an
+    expression that gives a row's list of questions. `join` is a CSV file, or several names for it,
+    whose row with the same values in the columns `join_on` is `joined`. `shots` is a file of
+    examples, of which the first `shot_count` precede each question, and `prefix` a text file that
+    the rule `prefix_rule` turns into examples; both may contain "{group}".
     """
 
     files: tuple[str, ...]
@@ -36,6 +38,9 @@ class DataSpec:
     format: Format = "jsonl"
     columns: tuple[str, ...] = ()
     rows: str = ""
+    each: str = ""
+    join: tuple[str, ...] = ()
+    join_on: tuple[str, ...] = ()
     shots: str = ""
     shot_count: int = 5
     prefix: str = ""
@@ -46,7 +51,8 @@ class DataSpec:
 class FieldsSpec:
     """Expressions over the columns of a row that give the fields of an item.
 
-    A row for which `keep` is false is not an item of this task.
+    A row for which `keep` is false is not an item of this task. `turns` are a user's later
+    messages, each sent after the model's answer to the one before.
     """
 
     question: str
@@ -57,6 +63,7 @@ class FieldsSpec:
     group: str = ""
     cluster: str = ""
     keep: str = ""
+    turns: str = ""
     extra: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -113,6 +120,9 @@ class Spec:
         for name in ("name", "title", "source", "base", "version"):
             del hashed[name]
         hashed["data"].pop("folder")
+        for table, name in _LATER_KEYS:
+            if not hashed[table][name]:
+                del hashed[table][name]
         text = json.dumps(hashed, ensure_ascii=False, sort_keys=True)
         return f"{self.version}.{hashlib.sha256(text.encode()).hexdigest()[:8]}"
 
@@ -122,6 +132,8 @@ def read_spec(path: Path, *, form: str = "", name: str = "") -> Spec:
 
     Raises NotFoundError without the file or the form, and UsageError naming the malformed key.
     """
+    from ragkit_eval.tasks.spec_checks import problems
+
     values = _read(path)
     forms = _table(values.pop("form", {}), "form", path)
     if form and form not in forms:
@@ -130,7 +142,8 @@ def read_spec(path: Path, *, form: str = "", name: str = "") -> Spec:
     plain_name = name or path.stem
     merged["name"] = f"{plain_name}:{form}" if form else plain_name
     spec = cast(Spec, _build(Spec, merged, str(path), ""))
-    _check(spec, path)
+    for problem in problems(spec):
+        raise UsageError(f"{path}: {problem}")
     return spec
 
 
@@ -215,77 +228,3 @@ def _has_type(hint: Any, value: Any) -> bool:
 def _type_name(hint: Any) -> str:
     words = {str: "a text", int: "a whole number", float: "a number", bool: "true or false"}
     return words.get(hint, "a list" if get_origin(hint) is tuple else "a table")
-
-
-def _check(spec: Spec, path: Path) -> None:
-    """Refuse values that have the right types and contradict each other."""
-    if spec.method not in _METHODS:
-        raise UsageError(unknown("method", spec.method, _METHODS, where=str(path)))
-    problems = (
-        *_file_problems(spec.data),
-        *_option_problems(spec),
-        *_data_problems(spec.data),
-        *_scorer_problems(spec),
-        *_sampling_problems(spec.sampling),
-    )
-    for problem in problems:
-        raise UsageError(f"{path}: {problem}")
-    if any(len(edit) != 3 for edit in spec.edits):
-        raise UsageError(f"{path}: edits: each is a list of three: group, text, replacement")
-
-
-def _file_problems(data: DataSpec) -> Iterator[str]:
-    if not data.files:
-        yield "data.files is empty: name the files that hold the questions"
-    for name in data.files:
-        parts = Path(name).parts
-        if Path(name).is_absolute() or ".." in parts:
-            yield "data.files leave the data folder: set data.folder instead"
-        if not parts or any("**" in part and part != "**" for part in parts):
-            yield f"data.files has {name!r}: name files, such as test/*.jsonl"
-    hub = any(name.startswith("hf:") for name in data.files)
-    if hub and (data.shots or data.prefix or len(data.files) > 1):
-        yield "data.files: hf: is one dataset without shots: use local files"
-
-
-def _option_problems(spec: Spec) -> Iterator[str]:
-    if spec.method != "generate" and not spec.fields.options:
-        yield f"fields.options is missing: {spec.method} chooses among options"
-
-
-def _data_problems(data: DataSpec) -> Iterator[str]:
-    """Name keys of the data that would have no effect."""
-    if data.columns and data.format != "csv":
-        yield f"data.columns is for CSV files, and data.format is {data.format}: remove it"
-    if data.rows and data.format != "json":
-        yield f"data.rows is for JSON files, and data.format is {data.format}: remove it"
-    if bool(data.prefix) != bool(data.prefix_rule):
-        yield "data.prefix and data.prefix_rule go together: give both, or neither"
-    if data.prefix and data.shots:
-        yield "data.prefix and data.shots both give the examples: keep one of them"
-    if data.prefix_rule and data.prefix_rule not in PREFIX_RULES:
-        yield unknown("data.prefix_rule", data.prefix_rule, PREFIX_RULES)
-    if data.shots and data.shot_count < 1:
-        yield f"data.shot_count is {data.shot_count}: it must be 1 or more, or remove data.shots"
-
-
-def _scorer_problems(spec: Spec) -> Iterator[str]:
-    """Name fields that a scorer lacks or would not use."""
-    if spec.scorer == "choice" and not spec.fields.options:
-        yield "fields.options is missing: the scorer choice compares options"
-    if spec.method == "loglikelihood" and spec.scorer != "choice":
-        yield f"the scorer {spec.scorer} reads a text, and loglikelihood gives none: use choice"
-    if spec.metrics and spec.scorer != "text":
-        yield f"metrics are for the scorer text, and this is {spec.scorer}: remove them"
-    lacking = [name for name in ("test", "entry_point") if name not in spec.fields.extra]
-    if spec.scorer == "program" and lacking:
-        yield f"fields.extra lacks {' and '.join(lacking)}, which the scorer program runs"
-
-
-def _sampling_problems(sampling: SamplingSpec) -> Iterator[str]:
-    if sampling.max_tokens < 1:
-        yield f"sampling.max_tokens is {sampling.max_tokens}: it must be 1 or more"
-    if not 0 <= sampling.temperature < inf:
-        yield f"sampling.temperature is {sampling.temperature}: it must be 0 or more"
-    if "" in sampling.stop:
-        yield "sampling.stop has an empty text: name texts to stop at"

@@ -7,7 +7,7 @@ import heapq
 import json
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -18,7 +18,7 @@ from ragkit_eval.run.item import Item, Method, Response, Scored
 from ragkit_eval.tasks.hashing import DIGITS, data_hash
 from ragkit_eval.tasks.prefixes import PREFIX_RULES
 from ragkit_eval.tasks.rendering import Draft, Renderer
-from ragkit_eval.tasks.rows import HUB, Row, read_hub, read_rows
+from ragkit_eval.tasks.rows import HUB, Row, read_hub, read_rows, read_table
 from ragkit_eval.tasks.scorers import Scorer
 from ragkit_eval.tasks.spec import Spec, unknown
 
@@ -84,6 +84,7 @@ class DeclaredTask:
         paths = set()
         for path, group in self.sources():
             paths.update([path, *self._example_files(group)])
+        paths.update(self._joined_files())
         return data_hash(sorted(paths))
 
     def check(self) -> None:
@@ -91,6 +92,7 @@ class DeclaredTask:
         if not self._is_hub:
             for _, group in self.sources():
                 self._example_files(group)
+            self._joined_files()
 
     def score(self, item: Item, response: Response) -> Scored:
         """Score a response."""
@@ -172,12 +174,28 @@ class DeclaredTask:
         if self._is_hub:
             for name in data.files:
                 for row in read_hub(name):
-                    yield row, "", renderer.head("")
+                    for part in renderer.split(row):
+                        yield part, "", renderer.head("")
             return
+        join = self._join()
         for path, group in self.sources():
             prefix = self._prefix(renderer, group)
             for row in read_rows(path, data.format, columns=data.columns, key=data.rows):
-                yield row, group, prefix
+                for part in renderer.split(join(row)):
+                    yield part, group, prefix
+
+    def _join(self) -> Callable[[Row], Row]:
+        """Return a function that gives a row the row of the second file as `joined`, or {}."""
+        names, paths = self.spec.data.join_on, self._joined_files()
+        if not paths:
+            return lambda row: row
+        table = read_table(paths[0], names)
+
+        def joined(row: Row) -> Row:
+            key = tuple(str(row.values.get(name)) for name in names)
+            return row._replace(values={**row.values, "joined": table.get(key, {})})
+
+        return joined
 
     def _prefix(self, renderer: Renderer, group: str) -> str:
         data = self.spec.data
@@ -203,6 +221,16 @@ class DeclaredTask:
             if len(rows) == data.shot_count:
                 return rows
         raise UsageError(f"{path}: {len(rows)} rows where {data.shot_count} shots are needed")
+
+    def _joined_files(self) -> list[Path]:
+        """Return the file that is joined, by the first of its names that there is."""
+        names = self.spec.data.join
+        paths = [path for name in names if (path := self.root / name).is_file()]
+        if names and not paths:
+            raise NotFoundError(
+                f"{self.name}: there is no {' or '.join(names)} in {self.root}: put the data there"
+            )
+        return paths[:1]
 
     def _example_files(self, group: str) -> list[Path]:
         """Return the files of examples that a group's prompts need."""

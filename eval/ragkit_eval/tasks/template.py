@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
+from itertools import compress
 from typing import TYPE_CHECKING, Any
 
 from ragkit.errors import UsageError
@@ -84,6 +85,8 @@ def _environment() -> ImmutableSandboxedEnvironment:
         pattern, replacement, text
     )
     environment.filters["letters"] = _letters
+    environment.filters["chosen"] = lambda values, flags: list(compress(values, flags))
+    environment.filters["label_of"] = _label_of
     environment.filters["digest"] = lambda text: hashlib.sha256(text.encode()).hexdigest()[:12]
     return environment
 
@@ -91,3 +94,9 @@ def _environment() -> ImmutableSandboxedEnvironment:
 def _letters(value: Any) -> list[str]:
     """Return the capital letters of a text or of a list of texts, each once, sorted."""
     return sorted(set(re.findall("[A-Z]", "".join(value))))
+
+
+def _label_of(answer: Any, options: Sequence[Any], labels: Sequence[Any]) -> Any:
+    """Return the label of the option that is the answer; the answer itself if none is."""
+    pairs = zip(options, labels, strict=True)
+    return next((label for option, label in pairs if option == answer), answer)

@@ -62,3 +62,13 @@ def test_every_task_is_listed() -> None:
     assert len(rows) >= 20
     assert {"mmlu", "bbh:cot", "humaneval"} <= {row["name"] for row in rows}
     assert [row["name"] for row in rows if row["executes_code"]] == ["humaneval"]
+
+
+def test_what_else_a_task_needs_stands_beside_its_data() -> None:
+    rows = {row["name"]: row["needs"] for row in json.loads(_tasks("--json").stdout)}
+    assert rows["mt-bench"] == ["a judge: --judge", "a chat model"]
+    assert rows["truthfulqa:mc2"] == ["a server that echoes log-probabilities"]
+    assert rows["xstest"] == ["a chat model"]
+    assert rows["mmlu"] == []
+    (_, line) = _tasks("mt-bench").stdout.splitlines()
+    assert line.endswith("(a judge: --judge; a chat model)")

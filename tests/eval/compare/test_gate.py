@@ -11,8 +11,10 @@ from typer.testing import CliRunner, Result
 
 from ragkit.errors import UsageError
 from ragkit_eval.cli.main import app
+from ragkit_eval.compare.compare import compare
 from ragkit_eval.compare.gate import gate
 from ragkit_eval.run.record import read_run
+from ragkit_eval.tasks.scorers.bias import BiasScorer
 from tests.eval.runs import TASK, records, run_of, write_run
 
 BASE = [1.0] * 80 + [0.0] * 20
@@ -178,3 +180,26 @@ def test_a_judge_decides_only_when_it_was_checked(tmp_path: Path, end: str, code
     assert judged.exit_code == code
     assert bool(judged.problems) == (code == 2)
     assert all("judge-check" in problem for problem in judged.problems)
+
+
+def test_a_bias_has_no_better_end_and_is_refused(tmp_path: Path) -> None:
+    signature = BiasScorer("letter").metrics["bias_ambiguous"]
+    task = replace(TASK, items=4, metric="acc", metrics={"bias_ambiguous": signature})
+    runs = [
+        read_run(
+            write_run(
+                tmp_path / f"{name}.jsonl",
+                records([value, -1.0, 1.0, 0.0], metric="bias_ambiguous"),
+                tasks=[task],
+            )
+        )
+        for name, value in (("a", 1.0), ("b", 0.0))
+    ]
+    judged = gate(runs[0], runs[1], {"bias_ambiguous": 0.05})
+    assert judged.problems == ("bias_ambiguous has no better end, 0 is best: gate by acc instead",)
+    assert judged.exit_code == 2
+    compared = compare(runs, ["bias_ambiguous"])
+    assert (compared.rows[0].a.mean, compared.rows[0].b.mean) == (0.25, 0.0)
+    assert compared.notes == (
+        "bias_ambiguous: 0 is best, and 'better' says no more than that the value is higher",
+    )

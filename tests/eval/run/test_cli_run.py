@@ -31,6 +31,7 @@ from tests.eval.endpoint.scripted import (
     Reply,
     ScriptedServer,
     by_letter,
+    chat,
     completion,
     error,
     letter_of,
@@ -277,6 +278,87 @@ def test_a_server_that_shuts_us_out_stops_the_run_and_it_goes_on(tmp_path: Path)
         done = evaluate([task], url=server.url, out=tmp_path / "run.jsonl", concurrency=1)
     assert len(done.records) == 8
     assert {one.status for one in done.records} <= {"ok", "wrong"}
+
+
+JUDGES = """
+from ragkit_eval.judge import Verdict
+
+class Judge:
+    dimension = "quality"
+
+    def __init__(self, name):
+        self.signature = f"judge|{name}|v:1"
+
+    def judge(self, question, answer, passages, references):
+        return Verdict(float(answer == "8"), "It looked for 8.")
+
+def eights(settings):
+    return Judge("eights")
+
+def others(settings):
+    return Judge("others")
+"""
+TALKS = (
+    '{"question_id": 81, "category": "math", "turns": ["2+2?", "Double it."],'
+    ' "reference": ["4", "8"]}\n'
+    '{"question_id": 82, "category": "stem", "turns": ["Why?", "And then?"]}\n'
+)
+
+
+@pytest.fixture
+def talks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ScriptedServer]:
+    """A server that says 4 first and then 8, MT-Bench's file, and two judges."""
+    (tmp_path / "mt-bench").mkdir()
+    (tmp_path / "mt-bench/question.jsonl").write_text(TALKS)
+    (tmp_path / "judges_of_talks.py").write_text(JUDGES)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setenv("RAGKIT_HOME", str(tmp_path / "home"))
+    with ScriptedServer(lambda asked: chat("48"[len(asked.body["messages"]) // 2])) as running:
+        yield running
+
+
+def test_conversations_are_scored_by_a_judge(talks: ScriptedServer, tmp_path: Path) -> None:
+    out = tmp_path / "talks.jsonl"
+    line = ("mt-bench", "--data", tmp_path, "--url", talks.url, "--out", out)
+    done = ragkit(*line, "--judge", "judges_of_talks:eights")
+    assert done.returncode == 0, done.stderr
+    words = [row.split()[:3] for row in done.stdout.splitlines()]
+    assert ["mt-bench", "judge", "0.5000"] in words
+    assert ["mt-bench", "judge_turn_2", "1.0000"] in words
+    kept = read_run(out)
+    assert kept.header.tasks[0].metrics["judge"] == "judge|eights|v:1|unchecked"
+    assert kept.header.tasks[0].metrics["judge_turn_1"] == "judge|eights|v:1|unchecked"
+    assert kept.records[0].detail["answers"] == ["4", "8"]
+    assert talks.count == 4
+
+
+def test_a_task_that_only_a_judge_scores_needs_one(talks: ScriptedServer, tmp_path: Path) -> None:
+    done = ragkit("mt-bench", "--data", tmp_path, "--url", talks.url, "--out", tmp_path / "t.jsonl")
+    assert done.returncode == 2
+    assert done.stderr == (
+        "ragkit: mt-bench is scored by a judge: name one with --judge, such as llm:quality\n"
+    )
+    assert talks.count == 0
+
+
+def test_another_judges_verdicts_are_not_reused(talks: ScriptedServer, tmp_path: Path) -> None:
+    first, second = tmp_path / "first.jsonl", tmp_path / "second.jsonl"
+    line = ("mt-bench", "--data", tmp_path, "--url", talks.url, "--out")
+    ragkit(*line, first, "--judge", "judges_of_talks:eights")
+    ragkit(*line, second, "--judge", "judges_of_talks:others", "--reuse", first)
+    assert talks.count == 8
+    ragkit(*line, tmp_path / "third.jsonl", "--judge", "judges_of_talks:others", "--reuse", second)
+    assert talks.count == 8
+
+
+def test_a_judge_leaves_tasks_without_texts_alone(
+    task: str, talks: ScriptedServer, tmp_path: Path
+) -> None:
+    talks.script = by_letter
+    line = ("--url", talks.url, "--out", tmp_path / "run.jsonl")
+    done = ragkit(task, *line, "--judge", "judges_of_talks:eights")
+    assert done.returncode == 0, done.stderr
+    assert set(read_run(tmp_path / "run.jsonl").header.tasks[0].metrics) == {"acc"}
 
 
 def test_other_runs_answers_are_taken(server: ScriptedServer, tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ import pytest
 
 from ragkit_eval.run.record import Header, Record, Run, Status, TaskHeader
 from ragkit_eval.run.summary import coverage_line, summarise, summary_json, summary_lines
+from ragkit_eval.tasks.scorers.bias import BiasScorer
 
 
 def record(number: int, status: Status, group: str, *, fallback: bool = False) -> Record:
@@ -70,3 +71,16 @@ def test_the_json_has_the_same() -> None:
     assert told["scores"]["acc"]["mean"] == 0.6
     assert told["groups"]["b"]["items"] == 2
     assert (told["coverage"], told["errors"], told["missing"]) == (0.666667, 1, 1)
+
+
+def test_a_bias_of_one_passage_may_be_anything_from_minus_one_to_one() -> None:
+    metrics = BiasScorer("letter").metrics
+    header = Header((TaskHeader("t", "1", "letter", "acc", 2, "d", "p", metrics),), {"name": "m"})
+    items = tuple(
+        Record("t", str(n), "k", "ok", scores={"acc": 1.0, "bias_ambiguous": -1.0}, cluster="c")
+        for n in range(2)
+    )
+    scores = summarise(Run(header, items, Path("run.jsonl")))["t"].scores
+    assert (scores["bias_ambiguous"].mean, scores["bias_ambiguous"].low) == (-1.0, -1.0)
+    assert scores["bias_ambiguous"].high > 0.9
+    assert scores["acc"].high == 1.0

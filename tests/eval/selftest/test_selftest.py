@@ -13,6 +13,7 @@ from ragkit_eval.retrieval import evaluate_run
 from ragkit_eval.run.item import Scored
 from ragkit_eval.selftest import answers, retrieval, selftest, tasks, texts
 from ragkit_eval.selftest.check import agreement
+from ragkit_eval.tasks.scorers.bias import BiasScorer
 from ragkit_eval.tasks.scorers.choice import ChoiceScorer
 
 runner = CliRunner()
@@ -58,7 +59,7 @@ def _one_system(source: Path, target: Path) -> None:
 def test_part_of_the_data_is_reproduced(part: Path) -> None:
     checks = list(selftest(part, execute_code=True))
     assert [check for check in checks if not check.passed] == []
-    assert len(checks) == 22
+    assert len(checks) == 23
     expected = {check.subject: check.expected for check in checks}
     assert expected["paired bootstrap"] == "1 values within 0.01"
     assert expected["humaneval, sandbox"] == "8 values exactly"
@@ -76,7 +77,7 @@ def test_programs_are_run_only_where_it_is_allowed(
 def test_everything_is_reproduced(data: Path) -> None:
     checks = list(selftest(data, execute_code=True))
     assert [check for check in checks if not check.passed] == []
-    assert len(checks) == 22
+    assert len(checks) == 23
     expected = {check.subject: check.expected for check in checks}
     assert expected["humaneval, sandbox"] == "328 values exactly"
 
@@ -160,4 +161,17 @@ def test_a_scorer_that_believes_everything_fails(monkeypatch: pytest.MonkeyPatch
     always = Scored("B", {"acc": 1.0})
     monkeypatch.setattr(ChoiceScorer, "score", lambda self, item, response: always)
     assert "not letter" in tasks.scorers().reproduced
+    assert tasks.scorers().passed is False
+
+
+def test_a_bias_that_is_never_seen_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert tasks.graded_scorers().passed is True
+    neutral = Scored("B", {"acc": 1.0, "bias_ambiguous": 0.0, "bias_disambiguated": 0.0})
+    monkeypatch.setattr(BiasScorer, "score", lambda self, item, response: neutral)
+    check = tasks.graded_scorers()
+    assert (check.passed, check.reproduced[:8]) == (False, "5 of 11,")
+
+
+def test_a_refusal_that_is_never_seen_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ragkit_eval.tasks.scorers.refusal.refuses", lambda text: False)
     assert tasks.scorers().passed is False

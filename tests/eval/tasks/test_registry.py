@@ -10,10 +10,12 @@ from ragkit_eval.tasks.registry import names, open_task
 
 def test_names() -> None:
     assert names() == (
-        *("agieval", "agieval:letter", "arc-challenge", "arc-easy", "bbh", "bbh:cot"),
-        *("ceval", "ceval:lm-eval", "ceval:generate", "cmmlu", "cmmlu:lm-eval", "cmmlu:generate"),
-        *("gsm8k", "gsm8k:5-shot", "hellaswag", "humaneval", "mmlu", "mmlu:loglikelihood"),
-        *("mmlu:lm-eval", "mmlu:lm-eval-letter", "mmlu:generate"),
+        *("advbench", "agieval", "agieval:letter", "arc-challenge", "arc-easy", "bbh", "bbh:cot"),
+        *("bbq", "bbq:bias", "c3", "ceval", "ceval:lm-eval", "ceval:generate", "cmmlu"),
+        *("cmmlu:lm-eval", "cmmlu:generate", "coqa", "do-not-answer", "gsm8k", "gsm8k:5-shot"),
+        *("harmbench", "harmbench:test", "hellaswag", "humaneval", "mmlu", "mmlu:loglikelihood"),
+        *("mmlu:lm-eval", "mmlu:lm-eval-letter", "mmlu:generate", "mt-bench", "quac"),
+        *("safetybench", "safetybench:en", "truthfulqa", "truthfulqa:mc2", "xstest"),
     )
 
 
@@ -22,7 +24,7 @@ def test_names() -> None:
     [
         ("mmul", "no task 'mmul': did you mean mmlu"),
         ("mmlu:lmeval", "no task 'mmlu:lmeval': did you mean mmlu:lm-eval"),
-        ("", "no task '': there is agieval"),
+        ("", "no task '': there is advbench"),
         ("xyzzy", "or give the path of a task's own .toml file"),
     ],
 )

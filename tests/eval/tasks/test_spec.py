@@ -66,7 +66,7 @@ def test_the_defaults(path: Path) -> None:
         ('"rows.jsonl"', '"**.jsonl"', "data.files has '**.jsonl': name files, such as"),
         ('"rows.jsonl"', '"."', "data.files has '.': name files, such as"),
         ('"rows.jsonl"', '""', "data.files has '': name files, such as"),
-        ("[fields]", "columns = ['a']\n[fields]", "data.columns is for CSV files, and"),
+        ("[fields]", "columns = ['a']\n[fields]", "data.columns is for CSV and JSON files, and"),
         ("[fields]", "rows = 'a'\n[fields]", "data.rows is for JSON files, and data.format"),
         ("[fields]", "prefix = 'a'\n[fields]", "data.prefix and data.prefix_rule go together"),
         ("[fields]", "prefix_rule = 'direct'\n[fields]", "data.prefix and data.prefix_rule go"),
@@ -105,6 +105,24 @@ def test_the_defaults(path: Path) -> None:
             "sampling.temperature is -1: it must be 0 or more",
         ),
         ("[data]", "[sampling]\nstop = ['']\n[data]", "sampling.stop has an empty text"),
+        ("[fields]", "join = ['a']\n[fields]", "data.join and data.join_on go together: give both"),
+        (
+            "[fields]",
+            "each = 'a'\nshots = 'b'\n[fields]",
+            "data.each and data.shots exclude each other: keep one of them",
+        ),
+        ("[fields]", "[fields]\nturns = 'a'", "fields.turns needs a conversation: set method to"),
+        ('"first-line"', '"bias"', "fields.options is missing: the scorer bias compares options"),
+        (
+            PLAIN,
+            PLAIN.replace('"first-line"', '"mass"') + 'options = "o"\n',
+            "the scorer mass needs the method loglikelihood, and this is generate",
+        ),
+        (
+            PLAIN,
+            PLAIN.replace('"first-line"', '"bias"') + 'options = "o"\n',
+            "fields.extra lacks ambiguous and negative and unknown and biased_group, by which the",
+        ),
     ],
 )
 def test_what_is_wrong_is_said_in_one_line(
@@ -166,7 +184,7 @@ def test_every_task_that_comes_with_ragkit_is_right(tmp_path: Path) -> None:
         spec, folder = find_spec(name, data=tmp_path)
         assert spec.name == name
         assert spec.title
-        assert "arXiv" in spec.source or "lm-eval" in spec.source or "lm_eval" in spec.source
+        assert any(word in spec.source for word in ("arXiv", "lm-eval", "lm_eval", "aclanthology"))
         assert folder.parent == tmp_path
 
 

@@ -31,14 +31,22 @@ def make_scorer(spec: Spec, *, execute_code: bool = False, weak_sandbox: bool = 
     Raises UsageError for an unknown scorer or metric, for a metric that the scorer does not have,
     and for a scorer that runs the model's code without permission.
     """
-    from ragkit_eval.tasks.scorers.choice import ChoiceScorer, LabelSetScorer
+    from ragkit_eval.tasks.scorers.bias import BiasScorer
+    from ragkit_eval.tasks.scorers.choice import ChoiceScorer, LabelSetScorer, MassScorer
+    from ragkit_eval.tasks.scorers.conversation import AnswerScorer, JudgedScorer
     from ragkit_eval.tasks.scorers.program import program_scorer
+    from ragkit_eval.tasks.scorers.refusal import RefusalScorer
     from ragkit_eval.tasks.scorers.text import NumberScorer, SaidScorer, text_scorer
     from ragkit_eval.tasks.spec import unknown
 
     table: Mapping[str, Callable[[], Scorer]] = {
         "choice": lambda: ChoiceScorer(spec.method),
         "label-set": LabelSetScorer,
+        "mass": MassScorer,
+        "bias": lambda: BiasScorer(spec.method),
+        "refusal": RefusalScorer,
+        "answer": AnswerScorer,
+        "judged": JudgedScorer,
         "number": NumberScorer,
         "first-line": lambda: SaidScorer(reasoned=False),
         "said-answer": lambda: SaidScorer(reasoned=True),
