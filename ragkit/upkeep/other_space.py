@@ -1,4 +1,4 @@
-"""Search a collection with another model's vectors, which `ragkit index reembed` built beside its own.
+"""Search a collection with a second model, of whose vectors `ragkit index reembed` made a set.
 
 Everything else is as it is: the same chunks, words, settings and steps of a search.
 """

@@ -1,6 +1,5 @@
 """Searching a collection with a model that it is not switched to: two real models, the database."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -28,7 +27,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def settings(fresh_database: str, folder: Path) -> Iterator[Settings]:
+def settings(fresh_database: str, folder: Path) -> Settings:
     settings = Settings(database_url=SecretStr(fresh_database), embed_model=str(folder / "a"))
     with open_database(settings) as database:
         store = database.store(settings.tenant)
@@ -37,7 +36,7 @@ def settings(fresh_database: str, folder: Path) -> Iterator[Settings]:
         a.load()
         store.spaces.adopt("c", a.space, source=a.model, first=None)
         fill(store, a, CORPUS, "c")
-    yield settings
+    return settings
 
 
 def build_second(settings: Settings, folder: Path) -> None:
@@ -76,7 +75,7 @@ def test_vectors_that_are_absent_or_incomplete_are_refused_with_the_command(
     settings: Settings, folder: Path
 ) -> None:
     model = str(folder / "b")
-    with pytest.raises(NotFoundError, match="has no vectors of .*reembed --to"):
+    with pytest.raises(NotFoundError, match=r"has no vectors of .*reembed --to"):
         open_with_model(settings, "c", model)
     build_second(settings, folder)
     with open_database(settings) as database:
