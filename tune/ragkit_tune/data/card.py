@@ -117,8 +117,10 @@ def describe_card(card: Mapping[str, Any]) -> Iterator[str]:
     )
     if quality["truncated"]:
         yield (
-            f"- {quality['truncated']} passages have more than {quality['max_tokens']} tokens: of"
-            f" these the first {quality['max_tokens']} are trained on"
+            f"- {quality['truncated']} rows have a passage of more than {quality['max_tokens']}"
+            " tokens, the rest of which is not trained on; of"
+            f" {quality['answers_cut']} of them the answer stands there: train on more tokens"
+            " (max_tokens of the recipe), or ingest with smaller chunks"
         )
     yield (
         f"- Hard negatives: {quality['negatives_a_row']} a row on average; ranks 5 to 50 of"

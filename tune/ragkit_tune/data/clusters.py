@@ -122,13 +122,13 @@ def _draw_units(weights: Mapping[str, int], seed: int) -> dict[str, Split]:
             " nothing to prove a model on: ingest others, or make the groups smaller"
         )
     ordered = sorted(weights, key=lambda name: drawn_share(seed, "split", name))
+    if len(ordered) == 2:
+        return {ordered[0]: "train", ordered[1]: "test"}
     units = {name: _draw(seed, name) for name in ordered}
+    units[ordered[0]] = "train"
     most = max(1, len(units) // 2 - 1)
     _fill(units, weights, ordered[::-1], "test", TEST_BOUNDS, min(TEST_CLUSTERS, most))
-    if len(units) > 2:
-        _fill(units, weights, ordered[::-1], "dev", DEV_BOUNDS, 1)
-    if "train" not in units.values():
-        units[ordered[0]] = "train"
+    _fill(units, weights, ordered[::-1], "dev", DEV_BOUNDS, 1)
     return units
 
 
@@ -140,9 +140,9 @@ def _fill(
     bounds: tuple[float, float],
     fewest: int,
 ) -> None:
-    """Move units between train and a split, the nearest first, until it is neither small nor large.
+    """Move units to a split, the nearest first, until it is neither small nor large.
 
-    It gets `fewest` units at least, and leaves train one.
+    It gets `fewest` units at least, and leaves every other split one.
     """
     total = sum(weights.values())
 
@@ -152,8 +152,12 @@ def _fill(
     def share() -> float:
         return sum(weights[unit] for unit in listed(split)) / total
 
-    while len(listed("train")) > 1 and (len(listed(split)) < fewest or share() < bounds[0]):
-        units[listed("train")[0]] = split
+    while len(listed(split)) < fewest or share() < bounds[0]:
+        # Of three documents or so, chance may have given train a single one and dev the others.
+        donor: Split = "train" if len(listed("train")) > 1 else "dev" if split == "test" else "test"
+        if len(listed(donor)) < 2:
+            break
+        units[listed(donor)[0]] = split
     while len(listed(split)) > fewest and share() > bounds[1]:
         units[listed(split)[-1]] = "train"
 

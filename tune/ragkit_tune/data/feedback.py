@@ -45,7 +45,8 @@ def rated_questions(
         if places:
             text = rated.query or rated.question
             ordered = tuple(places.values())
-            questions.append(Question(text, ordered, "feedback", language(text)))
+            detected = language(text) or language(ordered[0].passage.text)
+            questions.append(Question(text, ordered, "feedback", detected))
         else:
             left_out[(reasons or [UNCITED])[0]] += 1
     return questions[::-1]

@@ -130,7 +130,11 @@ def _make_question(label: Label, places: tuple[Place, ...], sources: Sources, ho
         document = _find_document(name, sources, label.where)
         if document is not None:
             grades[document.uri] = grade
-    detected = language(label.question) or label.tags.get("language", "")
+    detected = (
+        language(label.question)
+        or label.tags.get("language", "")
+        or language(places[0].passage.text)
+    )
     return Question(label.question, places, how, detected, group, label.answers, grades)
 
 

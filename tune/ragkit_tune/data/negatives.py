@@ -73,7 +73,7 @@ class Miner:
         """Find negatives of a row among the passages that `is_allowed` takes."""
         retriever = self._plain.retriever("hybrid", fresh=False, for_answer=True)
         try:
-            hits = retriever.search(question.text, k=LAST_RANK)
+            hits = retriever.search(question.text, k=LAST_RANK) if self._count else []
         except QueryError:
             return Rivals(refused={"a query that cannot be searched for": 1})
         embedder = retriever.retriever.embedder

@@ -6,13 +6,14 @@ An odd row is listed for review, and stays: a hard row and a mislabelled one loo
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from ragkit.text.analyse import analyse
+from ragkit.types import Span
 from ragkit_tune.data.checks import Row
-from ragkit_tune.data.questions import drawn
+from ragkit_tune.data.questions import Place, drawn
 
 if TYPE_CHECKING:
     import numpy as np
@@ -38,10 +39,12 @@ class Odd:
 def describe(rows: Sequence[Row], embedder: Embedder, max_tokens: int) -> dict[str, Any]:
     """Return the lengths of queries and passages in the base's tokens, repetition and languages.
 
-    `truncated` counts passages of more than `max_tokens` tokens: the rest of them is not trained.
+    `truncated` counts rows whose passage has more than `max_tokens` tokens, the rest of which is
+    not trained on; `answers_cut` counts those whose answer stands in that rest.
     """
     passages = {row.place.passage.chunk: row.place.passage.text for row in rows}
-    lengths = {chunk: len(embedder.token_spans(text)) for chunk, text in passages.items()}
+    tokens = {chunk: embedder.token_spans(text) for chunk, text in passages.items()}
+    lengths = {chunk: len(spans) for chunk, spans in tokens.items()}
     queries = [len(embedder.token_spans(row.question.text)) for row in rows]
     positives = [lengths[row.place.passage.chunk] for row in rows]
     return {
@@ -49,6 +52,7 @@ def describe(rows: Sequence[Row], embedder: Embedder, max_tokens: int) -> dict[s
         "positive_tokens": _quartiles(positives),
         "max_tokens": max_tokens,
         "truncated": sum(length > max_tokens for length in positives),
+        "answers_cut": sum(_is_cut(row.place, tokens, max_tokens) for row in rows),
         "passages": len(passages),
         "repetition": round(repetition(list(passages.values())), 4),
         "languages": dict(Counter(row.question.language or "?" for row in rows).most_common()),
@@ -125,6 +129,14 @@ def _batch_losses(rows: Sequence[Row], vectors: Any) -> NDArray[np.float64]:
     total = largest[:, 0] + np.log(np.exp(logits - largest).sum(axis=1))
     losses: NDArray[np.float64] = total - np.diag(logits)
     return losses
+
+
+def _is_cut(place: Place, tokens: Mapping[int, Sequence[Span]], max_tokens: int) -> bool:
+    """Tell whether a labelled span ends behind the last token that is trained on."""
+    spans = tokens[place.passage.chunk]
+    if not place.is_exact or len(spans) <= max_tokens:
+        return False
+    return place.span.end - place.passage.start > spans[max_tokens - 1].end
 
 
 def _quartiles(values: Sequence[int]) -> dict[str, int]:

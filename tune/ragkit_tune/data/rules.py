@@ -70,4 +70,5 @@ def _run(command: Sequence[str]) -> dict[str, Any]:
         if isinstance(made, dict):
             return made
     lines = process.stderr.strip().splitlines() or [f"exit code {process.returncode}"]
-    raise RagkitError(f"no questions could be made: {lines[-1].removeprefix('Error: ')[:500]}")
+    reason = lines[-1].removeprefix("ragkit: ")[:500]
+    raise RagkitError(f"no questions could be made: {reason}")
