@@ -93,7 +93,7 @@ def _always(vocabulary: Vocabulary) -> set[int]:
     needed |= named_numbers({"padding": vocabulary.content.get("padding")})
     needed |= _framed(vocabulary.content.get("post_processor"))
     model = vocabulary.model
-    names = {str(model.get("unk_token"))} | {f"<0x{byte:02X}>" for byte in range(256)}
+    names = {model.get("unk_token")} | {f"<0x{byte:02X}>" for byte in range(256)}
     if vocabulary.is_byte_level:
         names |= set(byte_letters().values())
     needed |= {vocabulary.numbers[name] for name in names if name in vocabulary.numbers}
