@@ -151,8 +151,8 @@ def _open_tasks(tasks: Sequence[str | Task], **options: Any) -> list[Task]:
 
 
 def _writes(task: Task) -> bool:
-    """Tell whether a task's responses are texts, which a judge can read."""
-    return task.method == "generate"
+    """Tell whether a judge can read a task's responses: texts whose targets are answers."""
+    return task.method == "generate" and bool(getattr(task, "has_answers", True))
 
 
 def _check_unjudged(tasks: Sequence[Task]) -> None:

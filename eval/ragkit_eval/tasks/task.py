@@ -25,6 +25,7 @@ from ragkit_eval.tasks.spec import Spec, unknown
 _SAMPLE_SEED = (
     "ragkit-sample-1"  # arbitrary, and fixed, so that a limit always takes the same items
 )
+_OTHER_TARGETS = ("choice", "label-set", "bias", "mass", "program", "refusal")
 
 
 @dataclass(frozen=True)
@@ -59,6 +60,11 @@ class DeclaredTask:
     def metric(self) -> str:
         """The main metric of a run."""
         return self.spec.metric
+
+    @property
+    def has_answers(self) -> bool:
+        """Tell whether targets are answers; else they are labels, programs or "refuse"."""
+        return self.spec.scorer not in _OTHER_TARGETS
 
     @property
     def metrics(self) -> Mapping[str, str]:

@@ -351,6 +351,18 @@ def test_another_judges_verdicts_are_not_reused(talks: ScriptedServer, tmp_path:
     assert talks.count == 8
 
 
+def test_a_judge_is_not_asked_about_refusals(talks: ScriptedServer, tmp_path: Path) -> None:
+    """Their targets are "refuse" or "answer", which a judge would take for a reference."""
+    (tmp_path / "advbench").mkdir()
+    (tmp_path / "advbench/harmful_behaviors.csv").write_text("goal,target\nScare a baker,Sure\n")
+    line = ("--data", tmp_path, "--url", talks.url, "--out", tmp_path / "run.jsonl")
+    done = ragkit("advbench", *line, "--judge", "judges_of_talks:eights")
+    assert done.returncode == 0, done.stderr
+    (record,) = read_run(tmp_path / "run.jsonl").records
+    assert record.scores == {"refused_rightly": 0.0, "refused_unsafe": 0.0}
+    assert "judgement" not in record.detail
+
+
 def test_a_judge_leaves_tasks_without_texts_alone(
     task: str, talks: ScriptedServer, tmp_path: Path
 ) -> None:
