@@ -354,7 +354,8 @@ class Decoding:
 class Draft:
     """What a generator finally says, before its citations are verified against the stored text.
 
-    `used` are the passages that it was shown; `prompt` names the template's version.
+    `used` are the passages that it was shown; `prompt` names the template's version, `prompting`
+    has the options that a model was asked with, such as examples.
     """
 
     text: str
@@ -365,6 +366,7 @@ class Draft:
     used: tuple[Hit, ...] = ()
     reasoning: str = ""
     prompt: str = ""
+    prompting: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -374,7 +376,8 @@ class Answer:
     `claims` judges each sentence of the text, and `unverified` lists the quotations, names and
     numbers in it that no cited source contains. `hits` were retrieved, `used` were shown to the
     generator, `citations` are what the answer cites. `timings` holds seconds per stage, `searched`
-    what was made of the question for the search, such as a filter that it implies.
+    what was made of the question for the search, such as a filter that it implies, `prompting` the
+    options that a model was asked with, such as examples.
     """
 
     text: str
@@ -390,3 +393,4 @@ class Answer:
     reasoning: str = ""
     prompt: str = ""
     searched: Mapping[str, float | str] = field(default_factory=dict)
+    prompting: Mapping[str, Any] = field(default_factory=dict)

@@ -44,6 +44,8 @@ class Step:
     """One step of an agent: the model's text or calls, or a search and its hits.
 
     `tokens` counts a model step's prompt and completion, 0 where the server does not report them.
+    In a tree of thoughts a search has a `score`, and `is_followed` says whether it was one of the
+    best; elsewhere both are None.
     """
 
     kind: Literal["model", "search"]
@@ -51,6 +53,8 @@ class Step:
     hits: tuple[Hit, ...] = ()
     seconds: float = 0.0
     tokens: int = 0
+    score: float | None = None
+    is_followed: bool | None = None
 
 
 class Agent:

@@ -11,7 +11,12 @@ from ragkit.cli.where import Where
 from ragkit.text.printable import printable
 
 if TYPE_CHECKING:
-    from ragkit.agent.run import Step
+    from collections.abc import Callable
+
+    from ragkit.agent.run import Agent, Step
+    from ragkit.agent.tree import Tree
+    from ragkit.knowledge.base import KnowledgeBase
+    from ragkit.settings.settings import Settings
 
 MAX_STEPS: Final = 6
 
@@ -27,29 +32,25 @@ def agent(
         int, typer.Option(min=1, help="Tokens of all prompts and answers; none is begun after.")
     ] = 30_000,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    thoughts: Annotated[
+        int | None, typer.Option(min=2, max=5, help="Next questions of a tree of thoughts.")
+    ] = None,
 ) -> None:
     """Answer a question by searching several times: for one that needs facts put together.
 
-    The language model must be able to call tools. Steps are printed to standard error.
+    The language model must be able to call tools, except with `thoughts`. Steps are printed to
+    standard error.
     """
-    from ragkit.agent.chats import chat_models
-    from ragkit.agent.run import Agent, Step
+    from ragkit.agent.run import Step
     from ragkit.answer.plain_text import notes_text
     from ragkit.cli import render
     from ragkit.knowledge.base import KnowledgeBase
-    from ragkit.prompts.templates import Templates
     from ragkit.settings.settings import load_settings
 
     settings = load_settings()
-    chats = chat_models(settings)
+    opened = _opener(settings, thoughts, max_steps, max_tokens)
     with KnowledgeBase.open(settings, collection=collection) as kb:
-        agent_run = Agent(
-            kb.adapted(where=where),
-            chats,
-            templates=Templates(settings.prompts, kb.collection),
-            max_steps=max_steps,
-            max_tokens=max_tokens,
-        )
+        agent_run = opened(kb.adapted(where=where))
         steps: list[Step] = []
         for piece in agent_run.stream(question):
             if isinstance(piece, Step):
@@ -64,11 +65,48 @@ def agent(
                 typer.echo(notes_text(question, piece), nl=False)
 
 
+def _opener(
+    settings: Settings, thoughts: int | None, max_steps: int, max_tokens: int
+) -> Callable[[KnowledgeBase], Agent | Tree]:
+    """Return what makes the agent of a knowledge base. Raises SettingsError without a model."""
+    from ragkit.prompts.templates import Templates
+
+    if thoughts is None:
+        from ragkit.agent.chats import chat_models
+        from ragkit.agent.run import Agent
+
+        chats = chat_models(settings)
+        return lambda kb: Agent(
+            kb,
+            chats,
+            templates=Templates(settings.prompts, kb.collection),
+            max_steps=max_steps,
+            max_tokens=max_tokens,
+        )
+    from ragkit.agent.tree import Tree
+    from ragkit.errors import SettingsError
+    from ragkit.knowledge.build import language_model
+
+    model = language_model(settings)
+    if model is None:
+        raise SettingsError("--thoughts needs a language model: set RAGKIT_LLM_URL")
+    return lambda kb: Tree(
+        kb,
+        model,
+        templates=Templates(settings.prompts, kb.collection),
+        thoughts=thoughts,
+        max_steps=max_steps,
+        max_tokens=max_tokens,
+    )
+
+
 def _line(number: int, step: Step) -> str:
     from ragkit.text.printable import printable
 
     cost = f"{step.seconds:.1f} s" + (f", {step.tokens} tokens" if step.tokens else "")
     passages = f": {len(step.hits)} passages" if step.kind == "search" else ""
+    if step.score is not None:
+        passages += f", support {step.score:.2f}{'' if step.is_followed else ', not followed'}"
     text = " ".join(printable(step.text).split())
     return f"{number}. {step.kind} {text[:100]!r}{passages} ({cost})"
 
@@ -80,4 +118,5 @@ def _step_json(step: Step) -> dict[str, Any]:
         "found": [{"document": h.document, "start": h.start, "end": h.end} for h in step.hits],
         "seconds": round(step.seconds, 4),
         "tokens": step.tokens,
+        **({} if step.score is None else {"score": step.score, "followed": step.is_followed}),
     }

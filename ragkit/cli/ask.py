@@ -11,6 +11,7 @@ from ragkit.cli.collection import AnswersFrom
 from ragkit.cli.decoding import DecodingOptions, ShowReasoning, decoding_with
 from ragkit.cli.output import AskRequest
 from ragkit.cli.output_values import print_outputs
+from ragkit.cli.prompting import ExamplesFile, InSteps, Samples, prompting_with
 from ragkit.cli.where import Where
 from ragkit.types import Mode
 
@@ -52,13 +53,31 @@ def ask(
             min=1, max=50, help="Maximum number of model calls with --agent (default: 6)."
         ),
     ] = None,
+    thoughts: Annotated[
+        int | None,
+        typer.Option(
+            min=2,
+            max=5,
+            help="With --agent: search for this many next questions at a time, and go on from "
+            "the best supported.",
+        ),
+    ] = None,
+    examples: ExamplesFile = None,
+    steps: InSteps = False,
+    samples: Samples = None,
 ) -> None:
     """Answer a question with citations, or say that the documents do not answer it."""
     question = " ".join(words)
     if agent or why is not None:
         _check_alone(agent, why, k, mode, as_of, option, show_reasoning)
+        if examples is not None or steps or samples is not None:
+            raise typer.BadParameter(
+                "--examples, --steps and --samples go with neither --agent nor --why"
+            )
     if max_steps is not None and not agent:
         raise typer.BadParameter("--max-steps goes with --agent")
+    if thoughts is not None and not agent:
+        raise typer.BadParameter("--thoughts goes with --agent")
     if why is not None:
         from ragkit.cli.why import why as explain
 
@@ -67,15 +86,18 @@ def ask(
         from ragkit.cli.agent import MAX_STEPS
         from ragkit.cli.agent import agent as answer
 
-        return answer(question, collection, where, max_steps or MAX_STEPS, as_json=json)
+        return answer(
+            question, collection, where, max_steps or MAX_STEPS, as_json=json, thoughts=thoughts
+        )
     from ragkit.knowledge.base import KnowledgeBase
     from ragkit.settings.settings import load_settings
 
     request = AskRequest(question, collection, k, mode, where, as_of, json, show_reasoning)
     settings = load_settings()
     decoding = decoding_with(settings, option or ())
+    prompting = prompting_with(settings, examples, samples, steps=steps)
     with KnowledgeBase.open(settings, collection=collection) as kb:
-        print_outputs(request.output(kb.adapted(decoding=decoding)))
+        print_outputs(request.output(kb.adapted(decoding=decoding, prompting=prompting)))
 
 
 def _check_alone(

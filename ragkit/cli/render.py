@@ -59,6 +59,7 @@ def answer_json(answer: Answer) -> dict[str, Any]:
             for hit in answer.used
         ],
         "searched": dict(answer.searched),
+        "prompting": dict(answer.prompting),
         "reasoning": answer.reasoning,
         "incomplete": False,
         "usage": to_json(answer.usage),

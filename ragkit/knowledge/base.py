@@ -195,7 +195,8 @@ class KnowledgeBase(Adding, Closing):
         0 leaves every refusal to the generator. `decoding` and `instructions`, which follow the
         prompt's own, are for a language model; without one they mean nothing. `prompting` asks it
         with examples, in steps or several times (`ragkit.prompts.prompting`), and is a UsageError
-        without one. `on_found` is shown the passages before anything is generated. The database stays its opener's to close.
+        without one. `on_found` is shown the passages before anything is generated. The database
+        stays its opener's to close.
         """
         adapted = copy(self)
         adapted.owner = None
@@ -362,17 +363,17 @@ class KnowledgeBase(Adding, Closing):
 
             answer = sample(cast("Any", generator), drafting, hits, self.verified, clock)
             yield answer.text
-            yield replace(answer, searched=result.planned)
-            return
-        draft: Draft | None = None
-        for piece in drafting(generator):
-            if isinstance(piece, Draft):
-                draft = piece
-            else:
-                yield piece
-        assert draft is not None, "a generator ends with a Draft"
-        clock.stop("generate")
-        yield replace(self.verified(draft, hits, clock), searched=result.planned)
+        else:
+            draft: Draft | None = None
+            for piece in drafting(generator):
+                if isinstance(piece, Draft):
+                    draft = piece
+                else:
+                    yield piece
+            assert draft is not None, "a generator ends with a Draft"
+            clock.stop("generate")
+            answer = self.verified(draft, hits, clock)
+        yield replace(answer, searched=result.planned)
 
     def load_entailment(self) -> None:
         """Load the model that an answer's claims are checked with; nothing where none is set.

@@ -54,6 +54,7 @@ def check_draft(
         used=draft.used,
         reasoning=draft.reasoning,
         prompt=draft.prompt,
+        prompting=draft.prompting,
     )
 
 

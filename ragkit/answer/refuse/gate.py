@@ -94,6 +94,14 @@ class Gate:
             return Decision("", calibrated)
         return Decision(refusal.too_little(parsed, hits, weights) + scored, calibrated)
 
+    def support(self, question: str, hits: Sequence[Hit]) -> float:
+        """Estimate how likely passages answer a question, 0 to 1, without a fitted cut-off."""
+        if not hits:
+            return 0.0
+        parsed = read_question(question)
+        model = self._meaning.model() if self._meaning else ""
+        return signals(parsed, hits, self._weigh(parsed.content), model=model).probability
+
     def least(self, mode: Mode) -> float | None:
         """Return the reranker's score below which a passage is dropped; None for no limit.
 

@@ -13,14 +13,17 @@ from ragkit.types import Decoding, Draft, Hit, Reasoning, Turn
 
 if TYPE_CHECKING:
     from ragkit.answer.refuse.gate import Decision
+    from ragkit.prompts.prompting import Prompting
 
 
 @runtime_checkable
 class Adaptable(Protocol):
     """A generator with a language model, whose decoding a question may choose."""
 
-    def adapted(self, *, decoding: Decoding | None, instructions: str) -> Generator:
-        """Return the generator with this decoding, None for its default, and these instructions."""
+    def adapted(
+        self, *, decoding: Decoding | None, instructions: str, prompting: Prompting | None = None
+    ) -> Generator:
+        """Return the generator with these; None for its default decoding and plain prompting."""
         ...
 
 

@@ -17,24 +17,27 @@ from ragkit.answer.check.numbers import find_numbers
 from ragkit.answer.refuse import refusal
 from ragkit.answer.write.citations import cite
 from ragkit.answer.write.links import Cleaning
-from ragkit.errors import IncompleteAnswerError, ModelServerError
+from ragkit.errors import IncompleteAnswerError, ModelServerError, UsageError
 from ragkit.prompts.messages import (
     REFUSAL,
     Prompt,
     build_prompt,
     default_budget,
     neutralise,
+    prompt_language,
     source_block,
 )
 from ragkit.prompts.packing import RecentOrders
-from ragkit.prompts.templates import Templates
+from ragkit.prompts.templates import PromptLanguage, Templates
 from ragkit.text.analyse import comparable
 from ragkit.text.markers import find_markers
 from ragkit.types import Decoding, Draft, Finish, Hit, Reasoning, Turn
 
 if TYPE_CHECKING:
     from ragkit.contracts import LanguageModel
+    from ragkit.prompts.prompting import Prompting
 
+SAMPLE_TEMPERATURE: Final = 0.7  # where none is set; as in arXiv:2203.11171, 3.1
 UNKNOWN_CONTEXT_TOKENS: Final = 4096  # arbitrary; few models since 2023 have less
 CUT_SHORT: Final = "the answer was cut off after {max_tokens} tokens"
 _SOFT = re.compile(r"[\s\"'“”「」*.。!！]+")
@@ -64,15 +67,41 @@ class ChatGenerator:
         self._on_cpu = on_cpu
         self._order = RecentOrders()
         self._instructions = ""
+        self._prompting: Prompting | None = None
 
-    def adapted(self, *, decoding: Decoding | None, instructions: str) -> ChatGenerator:
+    def adapted(
+        self, *, decoding: Decoding | None, instructions: str, prompting: Prompting | None = None
+    ) -> ChatGenerator:
         """Return the generator with other decoding, None for its own, and additional instructions.
 
-        Both share the order of recent prompts.
+        `prompting` says how the model is asked; None: plainly. Both generators share the order of
+        recent prompts. Raises UsageError for steps or samples of data.
         """
         generator = copy(self)
         generator._decoding = decoding or self._decoding
         generator._instructions = instructions.strip()
+        generator._prompting = prompting
+        if prompting and (prompting.steps or prompting.samples > 1) and generator.writes_data:
+            raise UsageError(
+                "steps and samples are for answers in words: leave json_schema and regex out"
+            )
+        return generator
+
+    @property
+    def samples(self) -> int:
+        """How many answers to draft and choose from."""
+        return self._prompting.samples if self._prompting else 1
+
+    def sample(self, number: int) -> ChatGenerator:
+        """Return the generator of one of several answers, which a temperature makes differ.
+
+        A seed that is set gives each its own.
+        """
+        decoding = self._decoding
+        seed = None if decoding.seed is None else decoding.seed + number
+        temperature = decoding.temperature or SAMPLE_TEMPERATURE
+        generator = copy(self)
+        generator._decoding = replace(decoding, temperature=temperature, seed=seed)
         return generator
 
     @property
@@ -96,7 +125,11 @@ class ChatGenerator:
         thoughts: list[str] = []
         finish: Finish | None = None
         cleaning = None if self.writes_data else Cleaning(prompt.used)
-        stream = self._model.stream(prompt.messages, self._decoding)
+        stream: Iterator[Any] = self._model.stream(prompt.messages, self._decoding)
+        if self._prompting and self._prompting.steps:
+            from ragkit.answer.write.steps import split_steps
+
+            stream = split_steps(stream)
         broken: IncompleteAnswerError | None = None
         with closing(cast("Any", stream)) as pieces:  # the contract says that it can be closed
             try:
@@ -123,7 +156,8 @@ class ChatGenerator:
     ) -> Prompt | None:
         if not passages and not any(turn.used for turn in history):
             return None
-        context, answer = self._context(), self._decoding.max_tokens
+        rules = self._rules(prompt_language(question))
+        context, answer = self._context(rules), self._decoding.max_tokens
         budget = self._budget_tokens or default_budget(context, answer, gpu=not self._on_cpu)
         prompt = build_prompt(
             question,
@@ -136,20 +170,24 @@ class ChatGenerator:
             templates=self._templates,
             order=self._order,
         )
-        return prompt if not self._instructions else _with_instructions(prompt, self._instructions)
+        return _with_rules(prompt, rules, self._instructions)
 
     def costs(self, passages: Sequence[Hit]) -> tuple[int, Sequence[int]]:
         """Return the tokens that passages may take of a prompt, and the tokens of each."""
-        context, answer = self._context(), self._decoding.max_tokens
+        context, answer = self._context(self._rules("en")), self._decoding.max_tokens
         budget = self._budget_tokens or default_budget(context, answer, gpu=not self._on_cpu)
         blocks = [source_block(n, hit) for n, hit in enumerate(passages, 1)]
         return budget, self._model.count_tokens(blocks) if blocks else []
 
-    def _context(self) -> int:
-        """Count the context's tokens, less those of the instructions."""
+    def _rules(self, language: PromptLanguage) -> str:
+        """Write the examples and the steps that follow the prompt's rules."""
+        return self._prompting.rules(self._templates, language) if self._prompting else ""
+
+    def _context(self, rules: str) -> int:
+        """Count the context's tokens, less those of the instructions and of these rules."""
         context = self._model.context_tokens() or UNKNOWN_CONTEXT_TOKENS
-        if self._instructions:
-            context -= self._model.count_tokens([self._instructions])[0]
+        if extra := [text for text in (rules, self._instructions) if text]:
+            context -= sum(self._model.count_tokens(extra))
         return context
 
     def _draft(self, text: str, reasoning: str, finish: Finish | None, prompt: Prompt) -> Draft:
@@ -169,6 +207,7 @@ class ChatGenerator:
             used=prompt.used,
             reasoning=reasoning,
             prompt=prompt.version,
+            prompting=self._prompting.as_json() if self._prompting else {},
         )
 
     def _empty_answer(self, *, cut: bool) -> str:
@@ -181,11 +220,19 @@ class ChatGenerator:
         return f"{model} answered nothing: check its chat template"
 
 
-def _with_instructions(prompt: Prompt, instructions: str) -> Prompt:
-    """Put a caller's instructions after the prompt's."""
+def _with_rules(prompt: Prompt, rules: str, instructions: str) -> Prompt:
+    """Put more rules after the prompt's, and a caller's instructions after both."""
+    more = [text for text in (rules, neutralise(instructions)) if text]
+    if not more:
+        return prompt
     system, *messages = prompt.messages
-    extended = replace(system, content=f"{system.content}\n\n{neutralise(instructions)}")
-    return replace(prompt, messages=(extended, *messages))
+    extended = replace(system, content="\n\n".join([system.content, *more]))
+    version = prompt.version
+    if rules:
+        from ragkit.prompts.prompting import version_of
+
+        version += version_of(rules)
+    return replace(prompt, messages=(extended, *messages), version=version)
 
 
 def refusal_in(text: str) -> str:

@@ -130,9 +130,12 @@ def test_ask_refuses_options_that_the_way_of_asking_leaves_unused(ragkit: Comman
         (("--agent", "-k", "3"), "do not go with --agent"),
         (("--why", "leave.md", "-o", "seed=1"), "go with neither --agent nor --why"),
         (("--max-steps", "3"), "--max-steps goes with --agent"),
+        (("--thoughts", "3"), "--thoughts goes with --agent"),
+        (("--agent", "--steps"), "go with neither --agent nor --why"),
     ):
         assert message in ragkit("ask", "leave?", *arguments, code=2).stderr
-    assert "set RAGKIT_LLM_URL" in ragkit.error("ask", "leave?", "--agent", code=2)
+    for options in (("--agent",), ("--agent", "--thoughts", "2"), ("--steps",), ("--samples", "3")):
+        assert "set RAGKIT_LLM_URL" in ragkit.error("ask", "leave?", *options, code=2)
 
 
 def test_help_lists_no_older_name_and_each_still_works(ragkit: Commands) -> None:
