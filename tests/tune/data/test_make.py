@@ -314,7 +314,9 @@ def test_more_than_a_tenth_of_faults_is_an_error(
 
 
 def test_too_few_rows_are_refused(kb: KnowledgeBase, lines: list[Line], tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="49 rows could be made by labelled: a model needs 50"):
+    with pytest.raises(
+        UsageError, match="only 49 rows could be made by labelled: a model needs 50"
+    ):
         make(kb, tmp_path, lines[:49])
     assert not (tmp_path / "data").exists()
 

@@ -31,6 +31,8 @@ def choose_passages(
 
     Once questions are written into them, `--set` takes them.
     """
+    if not count:
+        return []
     unsure = _least_margins(rows)
     distant = _farthest(rows, store, collection, embedder, count, seed)
     lines: dict[int, dict[str, Any]] = {}
@@ -46,10 +48,10 @@ def _least_margins(rows: Sequence[Row]) -> Iterator[tuple[Hit | None, str]]:
     pairs = [(row.rivals.margin, row) for row in rows if row.question.how != "cloze"]
     compared = [(margin, row) for margin, row in pairs if margin is not None]
     for margin, row in sorted(compared, key=lambda pair: pair[0]):
-        beside = "below" if margin < 0 else "above"
+        direction = "below" if margin < 0 else "above"
         yield (
             row.place.passage,
-            f"{abs(margin):.3f} {beside} the best other passage for {row.question.text!r}",
+            f"{abs(margin):.3f} {direction} the best other passage for {row.question.text!r}",
         )
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from ragkit_tune.data.checks import FAULTS, Row
-from ragkit_tune.data.clusters import Clusters
+from ragkit_tune.data.clusters import TEST_CLUSTERS, Clusters
 from ragkit_tune.data.data_set import SPLITS
 from ragkit_tune.data.questions import HOWS
 
@@ -75,16 +75,22 @@ def make_card(
 
 
 def power_line(card: Mapping[str, Any]) -> str:
-    """Say what a small test set can show; "" for one of 100 questions or more."""
-    questions = int(card["detectable"]["questions"])
-    if questions >= ENOUGH_QUESTIONS:
-        return ""
-    return (
-        f"{questions} questions to prove by show a difference of about"
-        f" {card['detectable']['ndcg@10']:.2f} in nDCG@10 or more, and nothing smaller"
-        f" ({card['detectable']['formula']}): add documents, feedback or labelled questions for"
-        " more"
-    )
+    """Say what a small test set can show; "" for 100 questions about 6 clusters or more."""
+    questions, clusters = int(card["detectable"]["questions"]), card["clusters"]["test"]
+    lines = []
+    if questions < ENOUGH_QUESTIONS:
+        lines.append(
+            f"{questions} questions to prove by show a difference of about"
+            f" {card['detectable']['ndcg@10']:.2f} in nDCG@10 or more, and nothing smaller"
+            f" ({card['detectable']['formula']}): add documents, feedback or labelled questions for"
+            " more"
+        )
+    if clusters < TEST_CLUSTERS:
+        lines.append(
+            f"The questions to prove by are about {clusters} clusters of documents: a comparison"
+            f" by cluster shows no difference with fewer than {TEST_CLUSTERS}, however large it is"
+        )
+    return ". ".join(lines)
 
 
 def describe_card(card: Mapping[str, Any]) -> Iterator[str]:

@@ -40,7 +40,7 @@ FAULTS: Final = frozenset(
         *(GONE, CHANGED, SPLIT_UP, UNLABELLED),
     }
 )
-_MADE: Final = frozenset({"headings", "tables", "numbers", "definitions", "cloze", "asked"})
+_WRITTEN: Final = frozenset({"headings", "tables", "numbers", "definitions", "cloze", "asked"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ class Row:
 
 
 def check_questions(
-    questions: Sequence[Question], wanted: str, left_out: Counter[str]
+    questions: Sequence[Question], requested: str, left_out: Counter[str]
 ) -> list[Question]:
     """Return the questions with those of their passages that pass, counting the others."""
     passing = []
@@ -64,7 +64,7 @@ def check_questions(
         new_pairs = set()
         for place in question.places:
             pair = (folded(question.text), folded(place.passage.text))
-            fault = _fault(question, place, wanted) or (DUPLICATE if pair in pairs else "")
+            fault = _fault(question, place, requested) or (DUPLICATE if pair in pairs else "")
             if fault:
                 left_out[fault] += 1
             else:
@@ -76,17 +76,17 @@ def check_questions(
     return passing
 
 
-def _fault(question: Question, place: Place, wanted: str) -> str:
+def _fault(question: Question, place: Place, requested: str) -> str:
     query, passage = folded(question.text), folded(place.passage.text)
     if not query:
         return BLANK
     if estimate_tokens(passage) < MIN_TOKENS:
         return SHORT
-    asked = language(question.text) or question.language
+    query_language = language(question.text) or question.language
     answered = language(place.passage.text)
-    if wanted and (asked or wanted) != wanted:
+    if requested and (query_language or requested) != requested:
         return UNWANTED_LANGUAGE
-    if question.how in _MADE and asked and answered and asked != answered:
+    if question.how in _WRITTEN and query_language and answered and query_language != answered:
         return OTHER_LANGUAGE
     if query in passage and estimate_tokens(query) >= MIN_SENTENCE_TOKENS:
         return EASY

@@ -74,15 +74,15 @@ def cluster_documents(sources: Sources, progress: Callable[[int], None]) -> Clus
     for n, document in enumerate(sources.documents):
         sign = signature(sources.store.text(document.id))
         union.find(document.uri)
-        for other in near.near(sign):
-            union.join(uris[other], document.uri)
+        for n_near in near.near(sign):
+            union.join(uris[n_near], document.uri)
         near.add(sign)
         progress(n + 1)
     clusters = Clusters({uri: union.find(uri) for uri in uris})
     if clusters.count < 2:
-        what = "has one document" if len(uris) == 1 else f"has {len(uris)} near-duplicates"
+        state = "has one document" if len(uris) == 1 else f"has {len(uris)} near-duplicates"
         raise UsageError(
-            f"collection {sources.collection!r} {what}: a model cannot be proven on documents that"
+            f"collection {sources.collection!r} {state}: a model cannot be proven on documents that"
             " it was not trained on: ingest others"
         )
     return clusters
@@ -126,8 +126,8 @@ def _draw_units(weights: Mapping[str, int], seed: int) -> dict[str, Split]:
         return {ordered[0]: "train", ordered[1]: "test"}
     units = {name: _draw(seed, name) for name in ordered}
     units[ordered[0]] = "train"
-    most = max(1, len(units) // 2 - 1)
-    _fill(units, weights, ordered[::-1], "test", TEST_BOUNDS, min(TEST_CLUSTERS, most))
+    limit = max(1, len(units) // 2 - 1)
+    _fill(units, weights, ordered[::-1], "test", TEST_BOUNDS, min(TEST_CLUSTERS, limit))
     _fill(units, weights, ordered[::-1], "dev", DEV_BOUNDS, 1)
     return units
 

@@ -111,7 +111,7 @@ class Miner:
             fault = self._fault(hit, question, place, similarities.get(hit.chunk, 1.0) > limit)
             if fault:
                 refused[fault] = refused.get(fault, 0) + 1
-            elif hit.text not in (other.text for other in chosen):
+            elif hit.text not in (negative.text for negative in chosen):
                 chosen.append(hit)
         return chosen, refused
 

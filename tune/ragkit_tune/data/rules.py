@@ -48,10 +48,10 @@ def make_labels(
             **({"--language": language} if language else {}),
         }
         arguments = [text for option in options.items() for text in option]
-        made = _run([sys.executable, "-m", "ragkit", "eval", "testset", *arguments, "--json"])
+        report = _run([sys.executable, "-m", "ragkit", "eval", "testset", *arguments, "--json"])
         labels = read_labels(out) if out.exists() else []
     kinds = {kind for kind, how in KINDS.items() if how in hows}
-    return [row for row in labels if row.tags.get("kind") in kinds], str(made.get("model", ""))
+    return [row for row in labels if row.tags.get("kind") in kinds], str(report.get("model", ""))
 
 
 def how_made(label: Label) -> str:
@@ -64,11 +64,11 @@ def _run(command: Sequence[str]) -> dict[str, Any]:
     # 1: no question could be made; 3: fewer than were asked for.
     if process.returncode in {0, 1, 3}:
         try:
-            made = json.loads(process.stdout)
+            report = json.loads(process.stdout)
         except ValueError:
-            made = None
-        if isinstance(made, dict):
-            return made
+            report = None
+        if isinstance(report, dict):
+            return report
     lines = process.stderr.strip().splitlines() or [f"exit code {process.returncode}"]
     reason = lines[-1].removeprefix("ragkit: ")[:500]
     raise RagkitError(f"no questions could be made: {reason}")

@@ -33,13 +33,13 @@ class Source:
 
         Of a span that is longer than its passages, one that lies in it entirely will do.
         """
-        best, most = None, 0
+        best, largest = None, 0
         end = bisect_right(self.passages, span.end, key=lambda passage: passage.start)
         for passage in self.passages[:end]:
             overlap = min(passage.end, span.end) - max(passage.start, span.start)
-            if overlap > most:
-                best, most = passage, overlap
-        if best is None or most < HELD * min(span.end - span.start, best.end - best.start):
+            if overlap > largest:
+                best, largest = passage, overlap
+        if best is None or largest < HELD * min(span.end - span.start, best.end - best.start):
             return None
         return best
 
