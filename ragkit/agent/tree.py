@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import chain
 from time import perf_counter
 from typing import TYPE_CHECKING, Final
@@ -41,11 +41,15 @@ _NUMBER: Final = re.compile(r"^\s*+(?:[-*•]|\d{1,2}[.)、．])\s*+")
 
 @dataclass(frozen=True, slots=True)
 class Branch:
-    """What was searched for on one way, what it found, and how well that supports it, 0 to 1."""
+    """What was searched for on one way, what it found, and how well that supports it, 0 to 1.
 
-    queries: tuple[str, ...]
-    hits: tuple[Hit, ...]
-    score: float
+    `latest` are the hits of the last search.
+    """
+
+    queries: tuple[str, ...] = ()
+    hits: tuple[Hit, ...] = ()
+    score: float = 0.0
+    latest: tuple[Hit, ...] = ()
 
 
 class Tree:
@@ -82,7 +86,7 @@ class Tree:
         """
         self._knowledge.load_entailment()
         clock = Clock()
-        root, seconds = self._search(question, Branch((), (), 0.0))
+        root, seconds = self._search(question, Branch())
         yield _thought(root, seconds, is_kept=True)
         branches, searched = [root], {question}
         calls = spent = 0
@@ -149,6 +153,7 @@ class Tree:
             (*branch.queries, query),
             _distinct([*branch.hits, *hits]),
             (branch.score * depth + support) / (depth + 1),
+            tuple(hits),
         )
         return grown, perf_counter() - started
 
@@ -168,8 +173,10 @@ def _questions(reply: str, count: int) -> list[str]:
 
 def _thought(branch: Branch, seconds: float, *, is_kept: bool) -> Step:
     """Report the last search of a branch."""
-    step = Step("search", branch.queries[-1], branch.hits, seconds)
-    return replace(step, score=round(branch.score, 4), is_followed=is_kept)
+    score = round(branch.score, 4)
+    return Step(
+        "search", branch.queries[-1], branch.latest, seconds, score=score, is_followed=is_kept
+    )
 
 
 def _merged(branches: Sequence[Branch]) -> tuple[Hit, ...]:

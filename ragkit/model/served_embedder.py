@@ -191,10 +191,9 @@ class ServedEmbedder:
         stated = self._context_tokens
         tokens = find_tokens(name, self._tokenizer, stated or self._served_limit(name))
         if tokens is None:
-            raise ModelError(
-                f"embedding server {self._server.shown} does not say how many tokens {name} reads:"
-                " set RAGKIT_EMBED_CONTEXT_TOKENS to that number, or RAGKIT_EMBED_TOKENIZER to the"
-                " model's folder"
+            raise self._server.error(
+                f"does not say how many tokens {name} reads: set RAGKIT_EMBED_CONTEXT_TOKENS to"
+                " that number, or RAGKIT_EMBED_TOKENIZER to the model's folder"
             )
         return tokens if stated is None else replace(tokens, limit=stated)
 

@@ -90,6 +90,7 @@ def _ranked(request: Request, body: RerankRequest) -> dict[str, Any]:
         )
         for n in order
     ]
-    model = request.app.state.services.settings.embed_model
+    settings = request.app.state.services.settings
+    model = library.embedder.space.model if settings.embed_url else settings.embed_model
     name = body.model or (model if library.reranker is None else library.reranker.name)
     return Ranking(id=f"rerank-{uuid4().hex}", model=name, results=results).model_dump()

@@ -292,3 +292,29 @@ def test_a_prefix_is_cached_only_as_a_whole() -> None:
     assert cache.see(first) == 0
     assert cache.see(["other", *first[1:]]) == 0  # later blocks are the same, their beginning not
     assert cache.see(first[:31]) == 16
+
+
+def test_embeddings_in_both_forms_for_a_real_client() -> None:
+    with StubServer(embed=lambda texts: [[float(len(text)), 0.5] for text in texts]) as server:
+        made = client(server).embeddings.create(model="stub", input=["ab", "abc"])  # base64
+        plain = client(server).embeddings.create(
+            model="stub", input="ab", encoding_format="float", dimensions=2
+        )
+        with pytest.raises(openai.BadRequestError, match="none of them empty"):
+            client(server).embeddings.create(model="stub", input="")
+        with pytest.raises(openai.NotFoundError, match="does not exist"):
+            client(server).embeddings.create(model="other", input="ab")
+    assert [row.embedding for row in made.data] == [[2.0, 0.5], [3.0, 0.5]]
+    assert [row.index for row in made.data] == [0, 1]
+    assert plain.data[0].embedding == [2.0, 0.5]
+    assert (made.usage.prompt_tokens, plain.usage.prompt_tokens) == (2, 1)
+
+
+def test_embeddings_fail_as_scripted() -> None:
+    with StubServer(embed=lambda texts: Fault(status=429, retry_after_s=3)) as server:
+        with pytest.raises(openai.RateLimitError) as caught:
+            client(server).embeddings.create(model="stub", input="ab")
+        assert caught.value.response.headers["retry-after"] == "3"
+        server.embed = None
+        with pytest.raises(openai.NotFoundError, match="no such path"):
+            client(server).embeddings.create(model="stub", input="ab")
