@@ -44,7 +44,7 @@ _CHOICES: Final[dict[str, tuple[object, ...]]] = {
     "sharding": get_args(Sharding),
 }
 _MINIMA: Final[dict[str, float]] = {
-    "rank": 1, "alpha": 1, "batch": 1, "micro_batch": 0, "max_tokens": 8, "epochs": 0, "steps": 0,
+    "rank": 1, "alpha": 1, "batch": 1, "micro_batch": 0, "negatives": 0, "max_tokens": 8, "epochs": 0, "steps": 0,
     "minutes": 0, "learning_rate": 0, "warmup": 0, "weight_decay": 0, "clip": 0,
     "evaluate_every": 0, "save_every": 0, "patience": 1, "scale": 0, "seed": 0, "gpus": 1,
 }  # fmt: skip
@@ -57,6 +57,7 @@ class Recipe:
 
     `batch` is the effective batch in rows: what one step of the optimizer sees, over all GPUs.
     `micro_batch` is the part of it that is in memory at once on one GPU; 0 lets the plan choose.
+    Each row is trained with so many `negatives`, 1 for embedders and 3 for rerankers unless given.
     `warmup` is a share of the steps. `epochs`, `steps` and `minutes` each end a run; 0 is no limit,
     and `steps` replaces `epochs`. `scale` multiplies cosines in the losses of embedders (20 is a
     temperature of .05, sentence-transformers' default). The other defaults are those that the
@@ -77,6 +78,7 @@ class Recipe:
     precision: Precision = "auto"
     batch: int = 32
     micro_batch: int = 0
+    negatives: int = 1
     max_tokens: int = 256
     epochs: float = 1.0
     steps: int = 0
@@ -128,7 +130,8 @@ def make_recipe(values: Mapping[str, object], *, where: str = "the recipe") -> R
             f"{where}: loss = {loss!r} is not for kind {kind!r}: "
             + (f"choose {_listed(losses)}" if losses else "leave it out")
         )
-    return Recipe(**{**checked, "loss": loss})
+    defaults = {"negatives": 3} if kind == "reranker" else {}
+    return Recipe(**{**defaults, **checked, "loss": loss})
 
 
 def read_recipe(path: Path | None = None, **options: object) -> Recipe:

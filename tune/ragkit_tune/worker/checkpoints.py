@@ -1,0 +1,201 @@
+"""Checkpoints: whole or not there, and only for the run that they are of.
+
+A checkpoint is written into a folder beside its place, flushed to the disk and renamed. Its
+`checkpoint.json` names the rows, the recipe and the versions; resuming with others is refused,
+because it would be another run.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Callable
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any, Final
+
+from job import Job, Log, StopError  # type: ignore[import-not-found]  # beside this script
+from transformers import TrainerCallback
+
+ABOUT: Final = "checkpoint.json"
+NEWEST: Final = 2  # that stay, beside the best
+_PACKAGES: Final = ("torch", "transformers", "sentence-transformers", "accelerate", "peft", "trl")
+
+
+class Stopping(TrainerCallback):
+    """Measure on the dev set, save, and end a run that no longer becomes better.
+
+    `measure(model)` returns the dev set's measures; `name` is the one that decides. The run ends
+    after `patience` measurements without a new best, and after so many minutes.
+    """
+
+    def __init__(
+        self,
+        log: Log,
+        measure: Callable[[Any], dict[str, float]],
+        *,
+        name: str,
+        every: int,
+        save_every: int,
+        patience: int,
+        minutes: float,
+        is_lower_better: bool = False,
+    ) -> None:
+        self._log = log
+        self._measure = measure
+        self._name = name
+        self._every = every
+        self._save_every = save_every
+        self._patience = patience
+        self._seconds = minutes * 60
+        self._sign = -1.0 if is_lower_better else 1.0
+        self.best: float | None = None
+        self.best_step = 0
+        self.without = 0
+        self._measured = 0
+
+    def state(self) -> dict[str, Any]:
+        """Return what a checkpoint keeps of the measurements."""
+        return {"best": self.best, "best_step": self.best_step, "without": self.without}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Continue from a checkpoint's measurements."""
+        self.best, self.best_step = state["best"], state["best_step"]
+        self.without = state["without"]
+
+    def on_step_end(
+        self, args: Any, state: Any, control: Any, model: Any = None, **rest: Any
+    ) -> None:
+        """Measure every so many steps, and at the last one."""
+        is_over = 0 < self._seconds <= self._log.seconds
+        if state.global_step % self._save_every == 0:
+            control.should_save = True
+        if state.global_step % self._every and state.global_step < state.max_steps and not is_over:
+            return
+        values = self._measure(model)
+        score = self._sign * values[self._name]
+        if self.best is None or score > self.best:
+            self.best, self.best_step, self.without = score, state.global_step, 0
+        else:
+            self.without += 1
+        self._log.write(
+            step=state.global_step, dev=values, seconds=round(self._log.seconds, 3)
+        )
+        self._log.tell(
+            f"stage: step {state.global_step}, dev {self._name} {values[self._name]:.4f}"
+            + (", the best so far" if self.best_step == state.global_step else "")
+        )
+        control.should_save = True
+        if is_over or self.without >= self._patience:
+            reason = "time is up" if is_over else f"no better in {self.without} measurements"
+            self._log.write(step=state.global_step, event=f"stopped early: {reason}")
+            control.should_training_stop = True
+
+
+class WholeCheckpoints:
+    """A mixin for trainers: each checkpoint appears whole in the job's folder, or not at all."""
+
+    job: Job
+    stopping: Stopping
+    log_file: Log
+
+    def _get_output_dir(self, trial: Any = None) -> str:
+        return str(Path(self.job.checkpoints) / ".writing")
+
+    def _save_checkpoint(self, *rest: Any, **named: Any) -> None:
+        step = self.state.global_step  # type: ignore[attr-defined]
+        place = Path(self.job.checkpoints) / f"step-{step:06d}"
+        staging = Path(self._get_output_dir())
+        is_first = self.is_world_process_zero()  # type: ignore[attr-defined]
+        try:
+            if is_first:
+                shutil.rmtree(staging, ignore_errors=True)
+            self.accelerator.wait_for_everyone()  # type: ignore[attr-defined]
+            super()._save_checkpoint(*rest, **named)  # type: ignore[misc]
+            self.accelerator.wait_for_everyone()  # type: ignore[attr-defined]
+            if is_first:
+                written = staging / f"checkpoint-{step}"
+                about = {**identity(self.job), "step": step, "stopping": self.stopping.state()}
+                about["seconds"] = self.log_file.seconds
+                (written / ABOUT).write_text(json.dumps(about, indent=2), "utf-8")
+                _flush(written)
+                shutil.rmtree(place, ignore_errors=True)
+                written.rename(place)
+                _flush_folder(place.parent)
+                _remove_old(Path(self.job.checkpoints), self.stopping.best_step)
+                self.log_file.write(step=step, event="checkpoint")
+        except (OSError, RuntimeError) as error:
+            if isinstance(error, RuntimeError) and "write" not in str(error):
+                raise
+            shutil.rmtree(staging, ignore_errors=True)
+            reason = getattr(error, "strerror", None) or str(error).split("\n")[0]
+            raise StopError(
+                f"checkpoint {step} cannot be written ({reason}): make room, then resume from the"
+                " one before"
+            ) from error
+
+
+def identity(job: Job) -> dict[str, Any]:
+    """Return what must be equal for a run to go on."""
+    return {
+        "data_hash": job.data_hash,
+        "recipe_hash": job.recipe_hash,
+        "versions": versions(),
+    }
+
+
+def versions() -> dict[str, str]:
+    """Return the versions of the libraries that decide what a step does."""
+    known: dict[str, str] = {}
+    for name in _PACKAGES:
+        try:
+            known[name] = version(name)
+        except PackageNotFoundError:
+            continue
+    return known
+
+
+def read_checkpoint(job: Job) -> dict[str, Any]:
+    """Read what the checkpoint to resume from says. Raises StopError for one of another run."""
+    path = Path(job.resume) / ABOUT
+    try:
+        about: dict[str, Any] = json.loads(path.read_text("utf-8"))
+    except (OSError, ValueError) as error:
+        raise StopError(f"{path} cannot be read: {error}: start a new run") from error
+    for name, value in identity(job).items():
+        if about.get(name) != value:
+            raise StopError(
+                f"{job.resume} is of another run: {name} is {about.get(name)!r}, not {value!r}:"
+                " restore what it was, or start a new run"
+            )
+    return about
+
+
+def best_folder(job: Job, step: int) -> Path:
+    """Return the folder of the checkpoint of a step."""
+    return Path(job.checkpoints) / f"step-{step:06d}"
+
+
+def _remove_old(folder: Path, best_step: int) -> None:
+    steps = sorted(path for path in folder.glob("step-*") if path.is_dir())
+    for path in steps[:-NEWEST]:
+        if path.name != f"step-{best_step:06d}":
+            shutil.rmtree(path)
+
+
+def _flush(folder: Path) -> None:
+    """Write everything below a folder to the disk itself."""
+    for path in sorted(folder.rglob("*")):
+        if path.is_file():
+            with path.open("rb") as file:
+                os.fsync(file.fileno())
+    _flush_folder(folder)
+
+
+def _flush_folder(folder: Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

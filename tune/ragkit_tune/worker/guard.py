@@ -1,0 +1,165 @@
+"""The guard: looks at every step of a run and ends one that goes wrong.
+
+For any trainer of transformers, sentence-transformers or TRL:
+
+    class Trainer(guard.RowsOfStep, SentenceTransformerTrainer): ...
+    args.logging_steps = 1, args.logging_nan_inf_filter = False
+    trainer = Trainer(..., data_collator=guard.with_row_ids(collator),
+                      callbacks=[guard.Guard(log, total_steps)])
+
+Each dataset row carries its id in the column `row`, which the collator takes out. The trainer logs
+after each step of the optimizer and before it saves, so that no bad state becomes a checkpoint.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from statistics import median
+from typing import Any, Final
+
+from transformers import TrainerCallback
+
+from job import Log, StopError  # type: ignore[import-not-found]  # beside this script
+
+ROW: Final = "row"  # the column of row ids
+IDS_OF_BATCH: Final = 8  # that a message and the log name
+
+# All arbitrary: wide enough for the noise of small batches, narrow enough for a run that diverges.
+LOSS_FACTOR: Final = 5.0  # times the median of the last steps
+NORM_FACTOR: Final = 100.0
+WINDOW: Final = 50  # steps that the median is of
+WARM_STEPS: Final = 20  # before which only values that are not finite end a run
+WEIGHTS_EVERY: Final = 50  # steps between two looks at all weights
+
+
+class Guard(TrainerCallback):
+    """Stop at a loss, gradient norm or weight that is not finite, and when the run diverges.
+
+    A loss diverges above 5 times the median of the last 50 steps, a gradient norm above 100 times;
+    both must also be above what the first steps had, so that a loss near zero may vary.
+    """
+
+    def __init__(self, log: Log, total_steps: int) -> None:
+        self._log = log
+        self._total = total_steps
+        self._losses: list[float] = []
+        self._norms: list[float] = []
+        self._first: dict[str, float] = {}
+        self.rows: list[str] = []  # of the step at hand; RowsOfStep fills it
+        self.tokens = 0
+        self._seen_seconds = 0.0
+
+    def on_train_begin(self, args: Any, state: Any, control: Any, **rest: Any) -> None:
+        """Measure the first step from here."""
+        self._seen_seconds = self._log.seconds
+
+    def on_log(self, args: Any, state: Any, control: Any, logs: Any = None, **rest: Any) -> None:
+        """Check the step that was just made, and write it down. Raises StopError."""
+        if not logs or "loss" not in logs:
+            return
+        loss, norm = float(logs["loss"]), float(logs.get("grad_norm") or 0.0)
+        rows, tokens = self.rows, self.tokens
+        self.rows, self.tokens = [], 0
+        self._log.write(
+            step=state.global_step,
+            loss=loss if math.isfinite(loss) else str(loss),
+            grad_norm=norm if math.isfinite(norm) else str(norm),
+            learning_rate=logs.get("learning_rate", 0.0),
+            tokens=tokens,
+            seconds=round(self._log.seconds, 3),
+            rows=rows[:IDS_OF_BATCH],
+        )
+        self._check(state.global_step, "loss", loss, self._losses, LOSS_FACTOR, rows)
+        self._check(state.global_step, "gradient norm", norm, self._norms, NORM_FACTOR, rows)
+        self._tell(state.global_step, loss, norm, tokens)
+
+    def on_step_end(
+        self, args: Any, state: Any, control: Any, model: Any = None, **rest: Any
+    ) -> None:
+        """Look at all weights now and then, and before each checkpoint. Raises StopError."""
+        if control.should_save or state.global_step % WEIGHTS_EVERY == 0:
+            check_weights(model, state.global_step, self.rows)
+
+    def _check(
+        self,
+        step: int,
+        name: str,
+        value: float,
+        values: list[float],
+        factor: float,
+        rows: Sequence[str],
+    ) -> None:
+        if not math.isfinite(value):
+            raise StopError(
+                f"the {name} of step {step} is {value} ({named(rows)}): look at these rows, or"
+                " lower learning_rate"
+            )
+        recent = values[-WINDOW:]
+        if len(values) >= WARM_STEPS:
+            usual = median(recent)
+            first = self._first.setdefault(name, median(values[:WARM_STEPS]))
+            if value > factor * usual > 0 and value > first:
+                raise StopError(
+                    f"the run diverges: the {name} of step {step} is {value:.4g}, {factor:g} times"
+                    f" the usual {usual:.4g} ({named(rows)}): lower learning_rate, or look at"
+                    " these rows"
+                )
+        values.append(value)
+
+    def _tell(self, step: int, loss: float, norm: float, tokens: int) -> None:
+        now = self._log.seconds
+        taken = now - self._seen_seconds
+        self._seen_seconds = now
+        speed = f" {tokens / taken:.0f} tokens/s" if tokens and taken > 0 else ""
+        left = (self._total - step) * taken
+        self._log.tell(
+            f"step: {step}/{self._total} loss {loss:.4f} grad {norm:.3g}{speed} left {left:.0f} s"
+        )
+
+
+class RowsOfStep:
+    """A mixin for trainers: tell the guard which rows a step has, and count their tokens."""
+
+    guard: Guard
+
+    def training_step(self, model: Any, inputs: dict[str, Any], *rest: Any, **named: Any) -> Any:
+        """Take the row ids out of the batch and make the step."""
+        self.guard.rows += inputs.pop(ROW, [])
+        for name, value in inputs.items():
+            if name.endswith("attention_mask"):
+                self.guard.tokens += int(value.sum())
+        return super().training_step(model, inputs, *rest, **named)  # type: ignore[misc]
+
+
+def with_row_ids(collate: Callable[[list[dict[str, Any]]], dict[str, Any]]) -> Any:
+    """Wrap a collator: it does not see the column of row ids, and the batch has them as a list."""
+
+    def collate_rows(features: list[dict[str, Any]]) -> dict[str, Any]:
+        ids = [feature.pop(ROW) for feature in map(dict, features) if ROW in feature]
+        plain = [{k: v for k, v in feature.items() if k != ROW} for feature in features]
+        batch = dict(collate(plain))
+        batch[ROW] = ids
+        return batch
+
+    return collate_rows
+
+
+def check_weights(model: Any, step: int, rows: Sequence[str] = ()) -> None:
+    """Raise StopError naming the first weight that is not finite."""
+    import torch
+
+    for name, weight in model.named_parameters():
+        if not bool(torch.isfinite(weight).all()):
+            raise StopError(
+                f"weight {name} is not finite after step {step} ({named(rows)}): lower"
+                " learning_rate; the last checkpoint is good"
+            )
+
+
+def named(rows: Sequence[str]) -> str:
+    """Name the rows of a batch, the first eight of them."""
+    if not rows:
+        return "rows not known"
+    more = f" and {len(rows) - IDS_OF_BATCH} more" if len(rows) > IDS_OF_BATCH else ""
+    return f"rows {', '.join(rows[:IDS_OF_BATCH])}{more}"

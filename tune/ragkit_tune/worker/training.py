@@ -1,0 +1,244 @@
+"""What the workers that use sentence-transformers share: rows, arguments, memory, the whole run."""
+
+from __future__ import annotations
+
+import gc
+import random
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from checkpoints import Stopping, WholeCheckpoints, read_checkpoint  # type: ignore[import-not-found]
+from guard import ROW, Guard, RowsOfStep, check_weights  # type: ignore[import-not-found]
+from job import Job, Log, StopError, read_rows  # type: ignore[import-not-found]
+
+SCHEDULES: Final = {"cosine": "cosine", "linear": "linear", "constant": "constant_with_warmup"}
+_OPTIMIZERS: Final = {"adamw": "adamw_torch", "adamw-8bit": "adamw_8bit"}
+
+
+@dataclass(frozen=True)
+class Rows:
+    """The rows of a job, each of the train set with the same number of negatives."""
+
+    train: list[dict[str, Any]]
+    dev: list[dict[str, Any]]
+
+
+def read_pairs(job: Job) -> Rows:
+    """Read the rows of train and dev. Raises StopError for changed, empty or wrong rows."""
+    train = read_rows(job.train, job.train_hash)
+    dev = read_rows(job.dev, job.dev_hash)
+    for row in (*train, *dev):
+        if not row["query"].strip() or not row["positive"].strip():
+            raise StopError(f"row {row['id']} is blank: remove it, or make the rows anew")
+    shared = {row["query"] for row in train} & {row["query"] for row in dev}
+    if shared:
+        raise StopError(
+            f"{len(shared)} queries are in both train and dev, such as {min(shared)[:60]!r}: make"
+            " the rows anew"
+        )
+    return Rows(with_negatives(train, job.setting("negatives"), job.setting("seed")), dev)
+
+
+def with_negatives(
+    rows: Sequence[dict[str, Any]], count: int, seed: int
+) -> list[dict[str, Any]]:
+    """Give each row `count` negatives: its own first, then positives of other groups, drawn.
+
+    A drawn passage is one that the row would meet in its batch anyway. Rows with a teacher's
+    scores keep what they have.
+    """
+    draw = random.Random(seed)
+    filled = []
+    for row in rows:
+        negatives = list(row["negatives"][:count])
+        if not row.get("scores"):
+            for _ in range(20 * count):
+                if len(negatives) == count:
+                    break
+                other = draw.choice(rows)
+                if other["group"] != row["group"] and other["positive"] not in negatives:
+                    negatives.append(other["positive"])
+        filled.append({**row, "negatives": negatives})
+    least = min(len(row["negatives"]) for row in filled)
+    scores = [list(row.get("scores") or [])[: least + 1] for row in filled]
+    return [
+        {**row, "negatives": row["negatives"][:least], "scores": score}
+        for row, score in zip(filled, scores, strict=True)
+    ]
+
+
+def total_steps(job: Job, rows: int) -> int:
+    """Return the steps of the optimizer: as set, or by the epochs."""
+    batch = min(job.setting("batch"), rows)
+    by_epochs = round(job.setting("epochs") * rows / batch)
+    return max(1, job.setting("steps") or by_epochs)
+
+
+def precision_of(job: Job) -> str:
+    """Return fp32, bf16 or fp16. Raises StopError for fp16 without a GPU."""
+    import torch
+
+    named = str(job.setting("precision"))
+    has_gpu = torch.cuda.is_available()
+    if named == "auto":
+        return "bf16" if has_gpu and torch.cuda.is_bf16_supported() else "fp32"
+    if named == "fp16" and not has_gpu:
+        raise StopError("precision fp16 needs a GPU: set precision to fp32 or bf16")
+    return named
+
+
+def arguments(job: Job, steps: int, micro_batch: int, accumulation: int) -> dict[str, Any]:
+    """Return the arguments that every trainer of transformers takes. Raises StopError."""
+    import torch
+
+    precision = precision_of(job)
+    if job.setting("optimizer") == "adamw-8bit":
+        _need_bitsandbytes()
+    return {
+        "output_dir": job.checkpoints,
+        "max_steps": steps,
+        "per_device_train_batch_size": micro_batch,
+        "gradient_accumulation_steps": accumulation,
+        "learning_rate": job.setting("learning_rate"),
+        "warmup_steps": round(steps * job.setting("warmup")),
+        "lr_scheduler_type": SCHEDULES[job.setting("schedule")],
+        "weight_decay": job.setting("weight_decay"),
+        "max_grad_norm": job.setting("clip"),
+        "optim": _OPTIMIZERS[job.setting("optimizer")],
+        "bf16": precision == "bf16",
+        "fp16": precision == "fp16",
+        "activation_checkpointing": job.setting("checkpointing") == "on",
+        "seed": job.setting("seed"),
+        "data_seed": job.setting("seed"),
+        "logging_steps": 1,
+        "logging_nan_inf_filter": False,  # it replaces NaN by the mean of the losses before
+        "report_to": [],
+        "disable_tqdm": True,
+        "save_strategy": "no",  # `Stopping` says when
+        "eval_strategy": "no",
+        "use_cpu": not torch.cuda.is_available(),
+        "dataloader_num_workers": 0,
+        "remove_unused_columns": False,
+    }
+
+
+def trainer_class(base: type, job: Job, guard: Guard, stopping: Stopping, log: Log) -> Any:
+    """Make a trainer of sentence-transformers that is guarded and writes whole checkpoints."""
+
+    class GuardedTrainer(RowsOfStep, WholeCheckpoints, base):  # type: ignore[misc, valid-type]
+        def add_model_card_callback(self, *rest: Any) -> None:
+            """Write no card: it would quote rows."""
+
+        def _save(self, output_dir: str | None = None, state_dict: Any = None) -> None:
+            assert output_dir is not None
+            Path(output_dir).mkdir(parents=True, exist_ok=True)
+            self.model.save_pretrained(output_dir, create_model_card=False)
+            _save_trainable(self.model, Path(output_dir))
+
+        def _load_from_checkpoint(self, checkpoint_path: str, *rest: Any) -> None:
+            load_trainable(self.model, Path(checkpoint_path))
+
+    GuardedTrainer.guard = guard
+    GuardedTrainer.job = job
+    GuardedTrainer.stopping = stopping
+    GuardedTrainer.log_file = log
+    return GuardedTrainer
+
+
+_TRAINABLE: Final = "trainable.safetensors"
+
+
+def _save_trainable(model: Any, folder: Path) -> None:
+    """Write the weights that are trained, whatever form the model's own folder has."""
+    from safetensors.torch import save_file
+
+    weights = {name: w.detach().contiguous() for name, w in model.named_parameters() if w.requires_grad}
+    save_file(weights, folder / _TRAINABLE)
+
+
+def load_trainable(model: Any, folder: Path) -> None:
+    """Load the weights that a checkpoint of the same recipe has."""
+    from safetensors.torch import load_file
+
+    _, unexpected = model.load_state_dict(load_file(folder / _TRAINABLE), strict=False)
+    if unexpected:
+        raise StopError(f"{folder} has weights of another model: start a new run")
+
+
+def run_within_memory(
+    job: Job, log: Log, micro_batch: int, attempt: Callable[[Job, int], None]
+) -> None:
+    """Make attempts with half the rows in memory at once until one fits. Raises StopError.
+
+    The effective batch stays: what is not in memory at once comes one part after the other.
+    """
+    import torch
+
+    while True:
+        try:
+            attempt(job, micro_batch)
+        except (torch.OutOfMemoryError, MemoryError, RuntimeError) as error:
+            if not _is_memory(error):
+                raise
+            if micro_batch == 1:
+                raise StopError(
+                    "a single row does not fit into the memory: lower max_tokens, set"
+                    " checkpointing to on, or take a smaller base"
+                ) from error
+            micro_batch = (micro_batch + 1) // 2
+            log.write(event=f"out of memory: {micro_batch} rows at once from here")
+            log.tell(f"stage: out of memory, going on with {micro_batch} rows at once")
+        else:
+            return
+        gc.collect()
+        if torch.cuda.is_available():
+            torch.cuda.empty_cache()
+
+
+def _is_memory(error: BaseException) -> bool:
+    import torch
+
+    text = str(error)
+    return isinstance(error, torch.OutOfMemoryError | MemoryError) or (
+        "out of memory" in text or "can't allocate memory" in text
+    )
+
+
+def _need_bitsandbytes() -> None:
+    from importlib.util import find_spec
+
+    if find_spec("bitsandbytes") is None:
+        raise StopError(
+            "optimizer adamw-8bit needs bitsandbytes: pip install bitsandbytes, or set optimizer"
+            " to adamw"
+        )
+
+
+def dataset_of(columns: Mapping[str, Sequence[Any]]) -> Any:
+    """Make a dataset of columns without a file of it in a cache."""
+    from datasets import Dataset
+
+    return Dataset.from_dict(dict(columns))
+
+
+def row_ids(rows: Sequence[Mapping[str, Any]]) -> dict[str, list[str]]:
+    """Return the column of row ids."""
+    return {ROW: [str(row["id"]) for row in rows]}
+
+
+def finish_training(trainer: Any, job: Job, stopping: Stopping, log: Log) -> None:
+    """Train to the end and leave the weights of the best checkpoint in the model."""
+    from transformers import PrinterCallback
+
+    if job.resume:
+        about = read_checkpoint(job)
+        stopping.restore(about["stopping"])
+        log.seconds_before = max(log.seconds_before, about["seconds"])
+    trainer.remove_callback(PrinterCallback)
+    trainer.train(resume_from_checkpoint=job.resume or None)
+    check_weights(trainer.model, trainer.state.global_step)
+    if stopping.best_step and stopping.best_step != trainer.state.global_step:
+        load_trainable(trainer.model, Path(job.checkpoints) / f"step-{stopping.best_step:06d}")
+    log.write(step=trainer.state.global_step, event=f"the best is step {stopping.best_step}")
