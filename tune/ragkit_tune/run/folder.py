@@ -187,7 +187,7 @@ def find_run(home: Path, name: str) -> RunFolder:
     check_name(name)
     folder = RunFolder(runs_folder(home) / name)
     if not folder.file.is_file():
-        names = [run.name for run in list_runs(home)]
+        names = sorted(file.parent.name for file in runs_folder(home).glob("*/run.json"))
         close = get_close_matches(name, names, n=1) or names[-1:]
         nearest = f": do you mean {close[0]}?" if close else ": there are no runs yet"
         raise NotFoundError(f"there is no run {name}{nearest}")
@@ -199,7 +199,7 @@ def list_runs(home: Path) -> list[RunFolder]:
     parent = runs_folder(home)
     files = parent.glob("*/run.json") if parent.is_dir() else ()
     folders = [RunFolder(file.parent) for file in files if NAME.fullmatch(file.parent.name)]
-    return sorted(folders, key=lambda folder: (str(folder.read().values["started_at"]), folder))
+    return sorted(folders, key=lambda run: (str(run.read().values["started_at"]), run.path))
 
 
 def delete_run(folder: RunFolder) -> None:
