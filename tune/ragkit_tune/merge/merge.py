@@ -36,6 +36,7 @@ from ragkit_tune.model_files.tensors import (
     INDEX,
     Stored,
     TensorFolder,
+    is_finite,
     open_tensors,
     write_tensors,
 )
@@ -95,7 +96,7 @@ def merge_models(options: MergeOptions, out: Path) -> Card:
         carry_files(first_files, folder)
         for place in ("", *module_folders(first.folder)):
             _merge_folder([files for files, _ in parents], place, folder, formula)
-        notes = _notes(first_files, folder)
+        notes = _notes([files for files, _ in parents], folder)
         card = _card(options, formula, [files for files, _ in parents], folder, notes)
         write_card(card, folder, out.name)
     return card
@@ -169,16 +170,17 @@ def _merge_tensor(name: str, folders: Sequence[TensorFolder], formula: _Formula)
         return tensors[0]
     wide = torch.promote_types(dtype, torch.float32)
     merged = formula([tensor.to(wide) for tensor in tensors]).to(dtype)
-    if not bool(torch.isfinite(merged).all()):
+    if not is_finite(merged):
         raise UsageError(f"{name} overflows {dtype} when merged: take smaller weights")
     return merged
 
 
-def _notes(first: ModelFiles, folder: Path) -> list[str]:
-    if needs_measure(folder):
+def _notes(parents: Sequence[ModelFiles], folder: Path) -> list[str]:
+    """Measure anew what all parents have measured; a mean of projections is none."""
+    if all(needs_measure(files.folder) for files in parents):
         measure_again(folder)
         return ["Projection and 8-bit ranges are measured on the merged weights"]
-    if has_ranges(first.folder):
+    if has_ranges(parents[0].folder):
         return ["The parents' 8-bit ranges are not carried: ragkit computes in floating point"]
     return []
 

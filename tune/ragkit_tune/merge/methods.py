@@ -23,7 +23,7 @@ def linear(tensors: Sequence[Tensor], weights: Sequence[float]) -> Tensor:
     total = sum(weights)
     mean = tensors[0].clone()
     for tensor, weight in zip(tensors[1:], weights[1:], strict=True):
-        mean += (tensor - tensors[0]) * (weight / total)
+        mean.add_(tensor - tensors[0], alpha=weight / total)
     return mean
 
 
@@ -43,7 +43,7 @@ def slerp(first: Tensor, second: Tensor, t: float) -> Tensor:
     angle = torch.arccos(torch.tensor(cosine, dtype=torch.float64))
     sine = torch.sin(angle)
     shares = [float(torch.sin(part * angle) / sine) for part in (1 - t, t)]
-    return first * shares[0] + second * shares[1]
+    return (first * shares[0]).add_(second, alpha=shares[1])
 
 
 def add_tasks(base: Tensor, tensors: Sequence[Tensor], weights: Sequence[float]) -> Tensor:
@@ -53,5 +53,5 @@ def add_tasks(base: Tensor, tensors: Sequence[Tensor], weights: Sequence[float])
     """
     result = base.clone()
     for tensor, weight in zip(tensors, weights, strict=True):
-        result += (tensor - base) * weight
+        result.add_(tensor - base, alpha=weight)
     return result

@@ -13,7 +13,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
-from ragkit.embed.find import ModelFiles, read_json
+from ragkit.embed.bundled import NAME
+from ragkit.embed.find import MINILM, ModelFiles, read_json
 from ragkit.system.private_files import private
 from ragkit_tune.model_files.folder import module_folders, write_json
 from ragkit_tune.model_files.tensors import RANGES
@@ -21,6 +22,9 @@ from ragkit_tune.model_files.tensors import RANGES
 CARD: Final = "card.json"
 TEXT: Final = "card.md"
 UNPROVEN: Final = "unproven"
+# Of models in packages, by their cards on the Hugging Face hub (intfloat/multilingual-e5-small and
+# sentence-transformers/all-MiniLM-L6-v2).
+_PACKAGED: Final = {NAME: "mit", MINILM: "apache-2.0"}
 _README_BYTES: Final = 1 << 16  # its front matter stands at the top
 _LICENCE: Final = re.compile(r"^license: *['\"]?([^\n'\"]{1,80})", re.MULTILINE)
 _NON_COMMERCIAL: Final = re.compile(r"(?:^|[-_. ])nc(?:[-_. ]|$)|non-?commercial", re.IGNORECASE)
@@ -61,7 +65,8 @@ def describe_parent(files: ModelFiles, weight: float | None = None) -> Parent:
     for file in weight_files(files.folder):
         with file.open("rb") as stream:
             digest.update(hashlib.file_digest(stream, "sha256").digest())
-    return Parent(files.name, files.revision, digest.hexdigest(), licence(files.folder), weight)
+    stated = licence(files.folder) or _PACKAGED.get(files.name, "")
+    return Parent(files.name, files.revision, digest.hexdigest(), stated, weight)
 
 
 def weight_files(folder: Path) -> list[Path]:

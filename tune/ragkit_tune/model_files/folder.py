@@ -94,7 +94,7 @@ def carry_files(parent: ModelFiles, folder: Path, stale: Iterable[str] = ()) -> 
         for file in sorted({file for form in _CARRIED for file in source.glob(form)}):
             index = file.name.endswith(".index.json")
             if file.is_file() and not index and file.name not in left_out:
-                shutil.copyfile(file, folder / place / file.name)
+                copy_file(file, folder / place / file.name)
     card = model_card(parent.name, parent.folder)
     prompts = {"query": card.query_prefix, "document": card.passage_prefix}
     if (folder / "modules.json").is_file() and any(prompts.values()):
@@ -102,6 +102,12 @@ def carry_files(parent: ModelFiles, folder: Path, stale: Iterable[str] = ()) -> 
         write_json(
             folder / PROMPTS, settings | {"prompts": prompts | (settings.get("prompts") or {})}
         )
+
+
+def copy_file(source: Path, target: Path) -> None:
+    """Copy a file for its owner alone, as the folder is: a tuned model can give texts away."""
+    with source.open("rb") as content, open(target, "wb", opener=private) as stream:
+        shutil.copyfileobj(content, stream)
 
 
 def write_json(file: Path, content: Any) -> None:

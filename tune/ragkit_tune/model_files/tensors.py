@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ragkit.embed.find import read_json
 from ragkit.errors import ModelError, UsageError
+from ragkit.system.private_files import private
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -64,7 +65,6 @@ class TensorFolder:
 
         A model with a NaN is a failed training: nothing made of it is of use.
         """
-        import torch
         from safetensors import SafetensorError, safe_open
 
         file = self.folder / self.table[name].file
@@ -73,12 +73,20 @@ class TensorFolder:
                 tensor: Tensor = tensors.get_tensor(name)
         except (SafetensorError, OSError) as error:
             raise ModelError(f"{file} cannot be read ({error}): get the model anew") from error
-        if tensor.is_floating_point() and not bool(torch.isfinite(tensor).all()):
+        if not is_finite(tensor):
             raise ModelError(
                 f"{self.model}: {name} has numbers that are not finite (NaN or infinity): take a"
                 " checkpoint from before the training failed"
             )
         return tensor
+
+
+def is_finite(tensor: Tensor) -> bool:
+    """Tell whether all numbers are finite, without a copy of the tensor."""
+    if not tensor.is_floating_point() or not tensor.numel():
+        return True
+    low, high = tensor.aminmax()  # of which a NaN makes NaNs
+    return bool(low.isfinite() and high.isfinite())
 
 
 def open_tensors(folder: Path, model: str) -> TensorFolder:
@@ -142,7 +150,7 @@ def write_tensors(file: Path, table: Mapping[str, Stored], read: Read) -> None:
         place += stored.bytes
     text = json.dumps(header, separators=(",", ":")).encode()
     text += b" " * (-len(text) % _ALIGNED)
-    with file.open("wb") as stream:
+    with open(file, "wb", opener=private) as stream:
         stream.write(len(text).to_bytes(8, "little") + text)
         for name in names:
             tensor = read(name)

@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 
 Choice = Literal["even", "first", "last"]
 CHOICES: Final[tuple[Choice, ...]] = get_args(Choice)
+# Of multilingual-e5-small, 11 of 12 layers give the handbook's paragraphs a cosine of .96 to the
+# vectors of 12, and 6 layers .55 (mean of 65).
+_RECOVER: Final = "Fewer layers change all vectors: train the model again before you use it"
 _LAYER: Final = re.compile(r"(.*?(?:^|\.)(?:layers?|h|blocks?)\.)(\d{1,4})(\..+)")
 _COUNTS: Final = ("num_hidden_layers", "n_layer", "num_layers")
 
@@ -65,7 +68,7 @@ def drop_layers(draft: Draft, count: int, choice: Choice) -> Draft:
         read=renamed,
         files={**draft.files, "config.json": _config(draft, layers, chosen)},
         is_network_new=True,
-        notes=(*draft.notes, f"Layers {', '.join(map(str, chosen))} of {layers} remain"),
+        notes=(*draft.notes, f"Layers {', '.join(map(str, chosen))} of {layers} remain", _RECOVER),
     )
 
 

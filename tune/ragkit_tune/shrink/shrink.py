@@ -88,7 +88,7 @@ def prune_vocabulary(draft: Draft, languages: Sequence[str], texts: Sequence[str
     pruned = prune(vocabulary, chosen, folder)
     note = (
         f"{len(pruned.order):,} of {len(vocabulary.tokens):,} tokens remain; a text of these alone"
-        " has the vectors that it had, any other text has unknown tokens"
+        " has the vectors that it had, any other text has other tokens or unknown ones"
     )
     draft = choose_rows(draft, pruned.order)
     config = draft.files["config.json"]  # with the new count of rows

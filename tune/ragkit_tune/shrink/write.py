@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -15,7 +14,13 @@ from ragkit_tune.model_files.card import (
     weight_files,
     write_card,
 )
-from ragkit_tune.model_files.folder import carry_files, has_ranges, new_folder, write_json
+from ragkit_tune.model_files.folder import (
+    carry_files,
+    copy_file,
+    has_ranges,
+    new_folder,
+    write_json,
+)
 from ragkit_tune.model_files.measured import measure_again, needs_measure
 from ragkit_tune.model_files.tensors import RANGES, WEIGHTS, write_tensors
 from ragkit_tune.shrink.draft import Draft
@@ -47,7 +52,7 @@ def write_draft(
         write_tensors(folder / WEIGHTS, draft.table, draft.read)
         for file in weight_files(parent.folder):
             if file.parent != parent.folder:  # of a module behind the network
-                shutil.copyfile(file, folder / file.parent.name / file.name)
+                copy_file(file, folder / file.parent.name / file.name)
         notes = [*draft.notes, *_measured(draft, folder), *finish(folder)]
         described = describe_parent(parent)
         notes += licence_notes([described])
