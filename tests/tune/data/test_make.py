@@ -95,6 +95,20 @@ def test_no_document_is_in_two_splits_not_even_as_a_negative(
     assert {holders[text] for text in pushed} <= train
 
 
+def test_passages_of_the_test_that_nobody_asks_about_are_no_negatives_either(
+    kb: KnowledgeBase, lines: list[Line], tmp_path: Path
+) -> None:
+    asked = [line for line in lines if not line["id"].endswith("filters")]
+    made = make(kb, tmp_path, asked, negatives=3)
+    holders = {
+        paragraph: uri for uri, text in texts(kb).items() for paragraph in text.split("\n\n")
+    }
+    pairs = read_pairs(made.path("train"))
+    pushed = {text for pair in pairs for text in pair.negatives}
+    assert any("filters" in text for text in pushed)
+    assert {holders[text] for text in pushed} <= {pair.document for pair in pairs}
+
+
 def test_negatives_are_further_away_and_no_copies(data: DataSet, kb: KnowledgeBase) -> None:
     embedder = kb.embedder
     pairs = [pair for pair in read_pairs(data.path("train")) if pair.negatives]

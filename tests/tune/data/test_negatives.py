@@ -38,15 +38,16 @@ def mine(
     exact: bool = True,
     beside: Mapping[str, Sequence[str]] | None = None,
     without: str = "",
+    gold: str = GOLD,
 ) -> Rivals:
-    """Mine negatives for the question, whose answer is in the first passage of a document."""
+    """Mine negatives for the question, which a document's only passage answers."""
     kb = store_documents(
-        database, name, {"/d/gold.md": [GOLD], "/d/x.md": paragraphs, **(beside or {})}
+        database, name, {"/d/gold.md": [gold], "/d/x.md": paragraphs, **(beside or {})}
     )
     sources = Sources(kb.store, name)
     (document,) = sources.named("/d/gold.md")
     (passage,) = sources.read(document).passages
-    place = Place(passage, Span(0, len(GOLD)), exact)
+    place = Place(passage, Span(0, len(gold)), exact)
     grades = {} if exact else {"/d/gold.md": 1}
     question = Question(QUERY, (place,), "labelled", "en", answers=answers, grades=grades)
 
@@ -72,9 +73,20 @@ def test_the_first_ranks_are_left_to_what_may_answer_too(database: Database) -> 
 
 
 def test_what_is_as_similar_as_the_positive_is_refused(database: Database) -> None:
-    rival = "How often are the filters of the turbine replaced? Ask Tom."
-    rivals = mine(database, "similar", [*CLOSE, rival, rival + " Or Jim.", *FILLER, *CLOSE])
-    assert [text for text in rivals.negatives if text.startswith(rival)] == []
+    rivals = [f"How often are the filters of the turbine replaced? Ask {n}." for n in range(8)]
+    mined = mine(database, "similar", [*rivals, *FILLER])
+    assert set(mined.negatives) & set(rivals) == set()
+    assert mined.refused == {"as similar as the positive": 4, "it answers too": 1}
+    assert mined.margin is not None
+    assert mined.margin < 0
+
+
+def test_a_copy_without_the_answer_is_refused(database: Database) -> None:
+    story = " ".join(f"Apprentice{n} oiled door{n} in spring." for n in range(8))
+    longer = f"{story} {GOLD}"
+    mined = mine(database, "stories", [*CLOSE, story, *FILLER], gold=longer)
+    assert story not in mined.negatives
+    assert mined.refused["nearly the positive's text"] == 1
 
 
 def test_a_passage_that_holds_the_answer_is_refused(database: Database) -> None:
