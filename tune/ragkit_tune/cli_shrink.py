@@ -23,6 +23,12 @@ TextsOption = Annotated[
         help="Leave only the tokens of these texts: .txt, .md, .jsonl or a folder (repeatable).",
     ),
 ]
+CollectionOption = Annotated[
+    str,
+    typer.Option(
+        "--collection", "-c", metavar="NAME", help="Leave only the tokens of its documents."
+    ),
+]
 LayersOption = Annotated[
     int, typer.Option(min=0, metavar="N", help="Leave only so many layers (0: all).")
 ]
@@ -59,6 +65,7 @@ def shrink(
     out: OutOption,
     vocabulary: VocabularyOption = "",
     texts: TextsOption = None,
+    collection: CollectionOption = "",
     layers: LayersOption = 0,
     which: LayerChoiceOption = "even",
     heads: HeadsOption = 0,
@@ -86,6 +93,7 @@ def shrink(
     options = ShrinkOptions(
         vocabulary=tuple(filter(None, vocabulary.replace(" ", "").split(","))),
         texts=tuple(texts or ()),
+        collection=collection,
         layers=layers,
         layer_choice=choice,
         heads=heads,

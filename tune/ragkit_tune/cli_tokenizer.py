@@ -32,8 +32,12 @@ ModelArgument = Annotated[
     str, typer.Argument(metavar="MODEL", help="A model's folder with safetensors, or its name.")
 ]
 TextsOption = Annotated[
-    list[Path],
+    list[Path] | None,
     typer.Option(metavar="FILE", help="Texts: .txt, .md, .jsonl or a folder (repeatable)."),
+]
+CollectionOption = Annotated[
+    str | None,
+    typer.Option("--collection", "-c", metavar="NAME", help="Collection whose documents to read."),
 ]
 OutOption = Annotated[Path, typer.Option(metavar="FOLDER", help="Folder of the result.")]
 SizeOption = Annotated[int, typer.Option(metavar="N", help="Maximum number of tokens.")]
@@ -58,8 +62,9 @@ AsJsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
 def train(
-    texts: TextsOption,
     out: OutOption,
+    texts: TextsOption = None,
+    collection: CollectionOption = None,
     size: SizeOption = 32_000,
     model: KindOption = "bpe",
     report: ReportOption = False,
@@ -73,7 +78,7 @@ def train(
     """
     from dataclasses import asdict
 
-    from ragkit_tune.model_files.texts import read_texts
+    from ragkit_tune.model_files.texts import gather_texts
     from ragkit_tune.vocabulary.density import compare_trained
     from ragkit_tune.vocabulary.train import MODELS, train_tokenizer, write_tokenizer
 
@@ -82,7 +87,7 @@ def train(
         raise UsageError(f"--model {model} is unknown: choose one of {', '.join(MODELS)}")
     if against is not None and not report:
         raise UsageError("--against names what --report compares with: give both")
-    content = read_texts(texts)
+    content = gather_texts(texts or (), collection)
     density = compare_trained(content, size, kind, against) if report else None
     tokenizer = train_tokenizer(content, size, kind)
     write_tokenizer(tokenizer, out)
@@ -98,8 +103,9 @@ def train(
 
 def extend(
     model: ModelArgument,
-    texts: TextsOption,
     out: OutOption,
+    texts: TextsOption = None,
+    collection: CollectionOption = None,
     add: AddOption = 1000,
     report: ReportOption = False,
     as_json: AsJsonOption = False,
@@ -111,10 +117,11 @@ def extend(
     """
     from dataclasses import asdict
 
-    from ragkit_tune.model_files.texts import read_texts
+    from ragkit_tune.model_files.texts import gather_texts
     from ragkit_tune.vocabulary.extend import extend_model
 
-    card, density = extend_model(model, read_texts(texts), add, out, report=report)
+    content = gather_texts(texts or (), collection)
+    card, density = extend_model(model, content, add, out, report=report)
     if as_json:
         values = {"output": str(out), **card.as_json()}
         print_json(values | {"report": asdict(density) if density else None})

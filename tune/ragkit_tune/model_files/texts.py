@@ -1,4 +1,4 @@
-"""Read texts from files and folders: lines of .txt and .md, the strings of .jsonl rows."""
+"""Read texts: lines of .txt and .md files, strings of .jsonl rows, lines of a collection."""
 
 from __future__ import annotations
 
@@ -12,6 +12,35 @@ from ragkit.upkeep.questions import read_lines, read_row
 _SUFFIXES: Final = (".txt", ".md", ".jsonl")
 _KEYS: Final = ("text", "query", "question", "positive", "prompt", "chosen", "completion")
 _MOST_BYTES: Final = 1 << 30  # of all files: arbitrary, some times what a vocabulary profits from
+
+
+def gather_texts(paths: Sequence[Path], collection: str | None) -> list[str]:
+    """Read the texts of files and folders and of a collection's documents.
+
+    Raises UsageError where neither is named, and what reading either raises.
+    """
+    if not paths and not collection:
+        raise UsageError("no texts: name --texts FILE or --collection NAME")
+    texts = read_texts(paths) if paths else []
+    if collection:
+        texts += read_collection(collection)
+    return list(dict.fromkeys(texts))
+
+
+def read_collection(collection: str) -> list[str]:
+    """Read the lines of a collection's documents. Raises UsageError, DatabaseError."""
+    from ragkit.knowledge.base import KnowledgeBase
+
+    with KnowledgeBase.open(collection=collection) as kb:
+        documents = kb.store.documents(kb.collection)
+        texts = [kb.store.text(document.id) for document in documents]
+    lines = [line.strip() for text in texts for line in text.split("\n")]
+    if not any(lines):
+        raise UsageError(
+            f"collection {collection!r} has no documents: take some in with"
+            f" `ragkit ingest FOLDER --collection {collection}`"
+        )
+    return list(dict.fromkeys(filter(None, lines)))
 
 
 def read_texts(paths: Sequence[Path]) -> list[str]:

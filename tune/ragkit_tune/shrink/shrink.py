@@ -15,7 +15,7 @@ from ragkit.errors import UsageError
 from ragkit_tune.model_files.card import Card
 from ragkit_tune.model_files.folder import find_parent
 from ragkit_tune.model_files.tensors import RANGES
-from ragkit_tune.model_files.texts import read_texts
+from ragkit_tune.model_files.texts import gather_texts, read_texts
 from ragkit_tune.shrink.dimension import reduce_dimension
 from ragkit_tune.shrink.draft import Draft, draft_of
 from ragkit_tune.shrink.layers import Choice, drop_layers
@@ -31,12 +31,14 @@ from ragkit_tune.vocabulary.tokenizer_file import STALE_FORMS, read_vocabulary
 class ShrinkOptions:
     """What is made smaller, and how: 0 or empty where that stays as it is.
 
-    `texts` choose tokens, besides those of the languages in `vocabulary`. The texts in `pca` are
+    `texts` and the documents of `collection` choose tokens, besides those of the languages in
+    `vocabulary`. The texts in `pca` are
     those that principal components are fitted on; without any, the first dimensions remain.
     """
 
     vocabulary: tuple[str, ...] = ()
     texts: tuple[Path, ...] = ()
+    collection: str = ""
     layers: int = 0
     layer_choice: Choice = "even"
     heads: int = 0
@@ -54,7 +56,8 @@ def shrink_model(model: str, options: ShrinkOptions, out: Path) -> Card:
     """
     _check(options)
     parent, tensors = find_parent(model)
-    texts = read_texts(options.texts) if options.texts else []
+    named = options.texts or options.collection
+    texts = gather_texts(options.texts, options.collection) if named else []
     fitted = read_texts(options.pca) if options.pca else []
     draft = draft_of(parent, tensors)
     if options.vocabulary or texts:
@@ -122,13 +125,13 @@ def _with_rows(renumbered: Mapping[str, Any], resized: Mapping[str, Any]) -> dic
 
 def _check(options: ShrinkOptions) -> None:
     steps = (
-        options.vocabulary, options.texts, options.layers, options.heads, options.magnitude,
-        options.dimension,
+        options.vocabulary, options.texts, options.collection, options.layers, options.heads,
+        options.magnitude, options.dimension,
     )  # fmt: skip
     if not any(steps):
         raise UsageError(
-            "nothing to make smaller: name --vocabulary, --texts, --layers, --heads, --magnitude"
-            " or --dimension"
+            "nothing to make smaller: name --vocabulary, --texts, --collection, --layers, --heads,"
+            " --magnitude or --dimension"
         )
     if options.pca and not options.dimension:
         raise UsageError("--pca fits components of a --dimension: name that, too")
@@ -142,6 +145,8 @@ def _settings(options: ShrinkOptions) -> dict[str, Any]:
     for name, files in (("texts", options.texts), ("pca", options.pca)):
         if files:
             settings[name] = ", ".join(file.name for file in files)
+    if options.collection:
+        settings["collection"] = options.collection
     if options.layers:
         settings |= {"layers": options.layers, "layer_choice": options.layer_choice}
     if options.heads:
