@@ -56,6 +56,9 @@ ALLOWED: Final = {
     ("serve/ragkit_models/quantize/quantize.py", "_run_job"): "files in a folder of tempfile's,"
     " 0700",
     ("serve/ragkit_models/quantize/worker.py", "main"): "a file in a folder of tempfile's, 0700",
+    ("tune/ragkit_tune/plan/probe.py", "probe"): "a file in a folder of tempfile's, 0700",
+    ("tune/ragkit_tune/worker/probe.py", "main"): "a file in a folder of tempfile's, 0700",
+    ("tune/ragkit_tune/worker/probe.py", "_reset_peak"): "a file of /proc",
 }
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 from ragkit.errors import ModelError
 
 if TYPE_CHECKING:
-    from torch.nn import Parameter
+    from torch.nn import Module, Parameter
     from transformers import PretrainedConfig
 
 _IN_A_LAYER: Final = re.compile(r"\.(layers|h|blocks)\.\d+\.")
@@ -71,20 +71,28 @@ def encoder_size(config: PretrainedConfig) -> int:
     return sum(weights.numel() for weights in _parameters(AutoModel, config).values())
 
 
-def _parameters(family: type, config: PretrainedConfig) -> dict[str, Parameter]:
-    """Return the parameters of an architecture, built without weights; tied ones occur once."""
+def empty_model(family: type, config: PretrainedConfig) -> Module:
+    """Build an architecture on a device without memory. Raises ModelError.
+
+    `family` is one of transformers' Auto classes.
+    """
     import torch
 
     wrong = (ArithmeticError, AssertionError, AttributeError, ImportError, LookupError)
     try:
         with torch.device("meta"):
-            model = family.from_config(config)  # type: ignore[attr-defined]
+            model: Module = family.from_config(config)  # type: ignore[attr-defined]
     except (*wrong, RuntimeError, TypeError, ValueError) as error:
         raise ModelError(
             f"no model can be built from this configuration ({type(error).__name__}:"
             f" {' '.join(str(error).split())[:120]}): check its config.json"
         ) from error
-    return dict(model.named_parameters())
+    return model
+
+
+def _parameters(family: type, config: PretrainedConfig) -> dict[str, Parameter]:
+    """Return the parameters of an architecture, built without weights; tied ones occur once."""
+    return dict(empty_model(family, config).named_parameters())
 
 
 def _is_unquantized(name: str, patterns: Sequence[str]) -> bool:

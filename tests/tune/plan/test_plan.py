@@ -1,0 +1,131 @@
+"""Plans as a whole, and what the command prints."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from ragkit.cli.main import app
+from ragkit.model_size.hardware import GIB
+from ragkit_tune.data.data_set import DataSet, write_data_set
+from ragkit_tune.plan.fit import Target
+from ragkit_tune.plan.make import Plan, plan, this_machine
+from ragkit_tune.plan.text import card_rows, plan_text, step_rows
+from ragkit_tune.recipe import read_recipe
+from tests.core.model_size.configs import KNOWN
+from tests.tune.plan.models import bert
+
+RAM = Target(memory_bytes=16 * GIB, on_gpu=False)
+PAIR = {
+    **{"id": "a", "query": "What?", "positive": "That."},
+    **{"document": "file:a", "start": 0, "end": 5},
+}
+CHAT = {"id": "a", "messages": [{"role": "user", "content": "What?"}]}
+
+
+@pytest.fixture
+def base(tmp_path: Path) -> Path:
+    """A folder with nothing of a model but its configuration."""
+    (tmp_path / "m").mkdir()
+    (tmp_path / "m/config.json").write_text(json.dumps(bert(6, 384, 30522)))
+    return tmp_path / "m"
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> DataSet:
+    return write_data_set(tmp_path / "data", "pairs", {"train": [PAIR] * 100}, {})
+
+
+def make(base: Path, data: DataSet, target: Target = RAM, **values: Any) -> Plan:
+    recipe = read_recipe(None, kind="embedder", base=str(base), data=str(data.folder), **values)
+    return plan(recipe, data, target, flop_per_s=1e12, watts=300, price=2.0)
+
+
+def test_a_plan_fills_the_recipe_in(base: Path, data: DataSet) -> None:
+    made = make(base, data, max_tokens=128, epochs=2.0)
+    assert (made.recipe.micro_batch, made.recipe.checkpointing) == (32, "off")
+    assert (made.recipe.bits, made.recipe.sharding) == (16, "ddp")
+    assert made.steps == 7  # 200 rows
+    assert made.step_tokens == 2 * 32 * 128
+    # 6 P + 12 L h s a token, P = 6 x 12 x 384 x 384 and some.
+    assert made.operations / made.steps == pytest.approx(8192 * 67.4e6, rel=0.01)
+    assert made.duration_s == pytest.approx(made.operations / 1e12)
+    assert made.cost.kilowatt_hours == pytest.approx(300 * made.operations / 1e12 / 3.6e6)
+    assert made.choice is not None
+    assert made.peak_bytes == made.choice.memory.peak
+    assert made.notes == ("no tokenizer.json at hand: every row is taken as 128 tokens",)
+
+
+def test_steps_replace_epochs_and_minutes_bound_the_time(base: Path, data: DataSet) -> None:
+    made = make(base, data, steps=1_000_000, minutes=2.0)
+    assert made.steps == 1_000_000
+    assert made.duration_s == 120
+
+
+def test_what_cannot_fit_says_what_would(base: Path, data: DataSet) -> None:
+    made = make(base, data, Target(memory_bytes=int(0.85 * GIB), on_gpu=False))
+    assert made.choice is None
+    assert made.remedy == (
+        f"nothing fits: a step of {base} needs 0.4 GiB at least, and 0.3 GiB are free for it:"
+        " set parameters = lora"
+    )
+    nothing = make(base, data, Target(memory_bytes=GIB // 2, on_gpu=False))
+    assert nothing.remedy.endswith("take more memory, more GPUs, or a smaller model")
+    fixed = make(base, data, Target(memory_bytes=int(1.2 * GIB), on_gpu=False), checkpointing="off")
+    assert fixed.choice is not None
+    assert fixed.notes[1] == (
+        f"mnrl compares with {fixed.recipe.micro_batch} rows instead of 32: cached-mnrl keeps them"
+        " all"
+    )
+
+
+def test_the_lines_of_a_plan(base: Path, data: DataSet) -> None:
+    made = make(base, data, max_tokens=128)
+    lines = plan_text(made).splitlines()
+    assert lines[1] == "  22,713,216 parameters, 6 layers of 384"
+    assert "  100 rows; longest, in tokens: 128, 128" in lines
+    assert "  step: 32 rows = 32 at once" in lines
+    assert [name for name, _ in step_rows(made)][-1] == "peak, by formula"
+    assert all(len(row) == 6 for row in card_rows(made))
+
+
+def test_this_machine_has_memory() -> None:
+    machine = this_machine()
+    assert machine.memory_bytes > 2**28
+
+
+def run(*options: str, code: int = 0) -> Result:
+    done = CliRunner().invoke(app, ["tune", "plan", *options])
+    assert done.exit_code == code, done.output
+    return done
+
+
+def test_the_command(base: Path, data: DataSet) -> None:
+    common = ("embedder", "--base", str(base), "--data", str(data.folder))
+    printed = run(*common, "--ram", "16GB", "--speed", "0.05").stdout
+    assert "50 GFLOP/s (given)" in printed
+    assert max(map(len, printed.splitlines()[2:])) <= 100
+    values = json.loads(run(*common, "--ram", "16GB", "--json").stdout)
+    assert values["fits"]
+    assert values["step"]["peak_bytes"] == values["step"]["peak"]
+    assert values["seconds"] is None
+    failed = run(*common, "--ram", "0.6GB", code=1)
+    assert failed.stderr.splitlines()[0].startswith("nothing fits: a step of ")
+
+
+def test_the_command_plans_adapters(base: Path, tmp_path: Path) -> None:
+    chat = write_data_set(tmp_path / "chat", "chat", {"train": [CHAT] * 64}, {})
+    (base / "config.json").write_text(json.dumps(KNOWN["Qwen/Qwen2.5-7B"].config))
+    common = ("adapter", "--base", str(base), "--data", str(chat.folder), "--max-tokens", "1024")
+    values = json.loads(run(*common, "--gpu", "24GB", "--json").stdout)
+    assert values["recipe"]["parameters"] == "lora"
+    assert (values["recipe"]["bits"], values["recipe"]["checkpointing"]) == (16, "on")
+    less = json.loads(run(*common, "--gpu", "16GB", "--json").stdout)
+    assert less["recipe"]["bits"] == 4
+    assert less["notes"][-1] == "4 bits instead of 16, which do not fit"
+    full = run(*common, "--gpu", "48GB", "--parameters", "full", code=1).stderr
+    assert full.splitlines()[0].endswith("GiB are free for it: set parameters = lora")
