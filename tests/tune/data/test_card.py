@@ -1,0 +1,86 @@
+"""The card in plain words: what a small test shows, and who wrote the questions."""
+
+from typing import Any
+
+import pytest
+
+from ragkit_tune.data.card import describe_card, power_line
+
+QUARTILES = {"least": 5, "quarter": 7, "half": 9, "three_quarters": 12, "most": 40}
+
+
+def card(**changes: Any) -> dict[str, Any]:
+    return {
+        "collection": "handbook",
+        "model": "m",
+        "seed": 3,
+        "hash": "abc",
+        "written_by": "",
+        "review": 0,
+        "counts": {"train": 300, "dev": 40, "test": 120},
+        "clusters": {"all": 30, "documents": 33, "train": 20, "dev": 3, "test": 7},
+        "how": {"headings": 400, "asked": 60},
+        "left_out": {},
+        "faults": 0,
+        "negatives_refused": {},
+        "detectable": {"questions": 120, "ndcg@10": 0.028, "formula": "F"},
+        "private": "Take care.",
+        "quality": {
+            "query_tokens": QUARTILES,
+            "positive_tokens": QUARTILES,
+            "max_tokens": 256,
+            "truncated": 0,
+            "answers_cut": 0,
+            "repetition": 0.012,
+            "languages": {"en": 300, "zh": 160},
+            "negatives_a_row": 2.5,
+        },
+    } | changes
+
+
+@pytest.mark.parametrize(
+    ("questions", "clusters", "start"),
+    [
+        (120, 7, ""),
+        (50, 7, "50 questions to prove by show a difference of about 0.04 in nDCG@10 or more"),
+        (120, 3, "The questions to prove by are about 3 clusters of documents: a comparison by"),
+    ],
+)
+def test_a_small_test_says_what_it_can_show(questions: int, clusters: int, start: str) -> None:
+    described = card(
+        detectable={"questions": questions, "ndcg@10": 0.044, "formula": "F"},
+        clusters={**card()["clusters"], "test": clusters},
+    )
+    line = power_line(described)
+    assert line.startswith(start)
+    assert bool(line) is bool(start)
+
+
+def test_the_words_name_the_writer_the_cut_and_the_faults() -> None:
+    words = "\n".join(
+        describe_card(
+            card(
+                written_by="qwen",
+                review=4,
+                faults=2,
+                left_out={"a gap to fill proves nothing": 9, "the query is blank": 2},
+                quality={**card()["quality"], "truncated": 8, "answers_cut": 3},
+            )
+        )
+    )
+    assert "Written by the model qwen: see whether its terms allow you to train on" in words
+    assert "8 rows have a passage of more than 256 tokens" in words
+    assert "of 3 of them the answer stands there" in words
+    assert "4 rows may be mislabelled; read them in review.jsonl" in words
+    assert "Left out, 2 of them for a fault:\n  - 9: a gap to fill proves nothing\n" in words
+    assert "  - 2: the query is blank (fault)" in words
+    assert "The test is large enough to prove by" in words
+    assert words.endswith("- Take care.")
+
+
+def test_the_words_are_short_where_nothing_happened() -> None:
+    words = "\n".join(describe_card(card()))
+    assert "Nothing was left out" in words
+    assert "Written by" not in words
+    assert "mislabelled" not in words
+    assert "Refused: none" in words
