@@ -94,7 +94,7 @@ def resume(name: NameArgument, as_json: AsJsonOption = False) -> None:
         home=settings.home,
         python=settings.tune_python,
         on_stage=lambda stage: typer.echo(printable(stage), err=True),
-        on_step=lambda progress: typer.echo(_progress_line(progress), err=True),
+        on_step=lambda progress: typer.echo(progress_line(progress), err=True),
     )
     if as_json:
         print_json(_summary(run))
@@ -172,7 +172,7 @@ def _describe(run: Run, log: Log, progress: Progress | None) -> list[str]:
 
     lines = [_line(run), f"folder: {run.folder.path}"]
     if progress:
-        lines.append(_progress_line(progress, is_over=run.state != "running"))
+        lines.append(progress_line(progress, is_over=run.state != "running"))
     for row in log.measurements:
         values = ", ".join(f"{name} {value:.4f}" for name, value in row["dev"].items())
         lines.append(f"dev at step {row.get('step', 0)}: {values}")
@@ -182,7 +182,7 @@ def _describe(run: Run, log: Log, progress: Progress | None) -> list[str]:
     return [*map(printable_line, lines), printable_line(f"recipe: {recipe}")]
 
 
-def _progress_line(progress: Progress, *, is_over: bool = False) -> str:
+def progress_line(progress: Progress, *, is_over: bool = False) -> str:
     speed = f", {progress.tokens_per_s:.0f} tokens/s" if progress.tokens_per_s else ""
     end = "" if is_over else f", {progress.left_s:.0f} s left"
     return (
