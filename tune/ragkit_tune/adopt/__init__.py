@@ -1,0 +1,1 @@
+"""Adoption: use a model that is proven better, and go back."""

@@ -1,0 +1,139 @@
+"""Guard sets: questions that a model need not get better at, and must not get worse at.
+
+They are about the bundled handbook, in both languages, about the test set's other languages, and
+what the user names. A model that was tuned on one subject or language often forgets others.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from ragkit.errors import NotFoundError
+from ragkit.system.private_files import make_private
+from ragkit.text.language import language
+from ragkit_tune.data.data_set import read_objects, write_rows
+from ragkit_tune.proof.programs import Program
+
+if TYPE_CHECKING:
+    from ragkit.settings.settings import Settings
+    from ragkit.store.vectors.active_space import KeptSpace
+
+QUESTIONS: Final = 60  # about the handbook, a language; its documents give about as many; arbitrary
+SEED: Final = 20  # of these; another seed is another guard
+FEWEST: Final = 20  # questions in another language; fewer say nothing; arbitrary
+_LANGUAGES: Final = ("en", "zh")
+
+
+@dataclass(frozen=True, slots=True)
+class GuardSet:
+    """A labelled set, and the collection that it asks."""
+
+    name: str
+    questions: Path
+    collection: str
+
+
+def named_guards(names: Sequence[str], collection: str) -> list[GuardSet]:
+    """Read `SET` and `SET=COLLECTION`; without one, the collection of the proof is asked.
+
+    Raises NotFoundError for a set that is not there.
+    """
+    guards = []
+    for name in names:
+        path_text, _, other = name.partition("=")
+        path = Path(path_text).expanduser()
+        if not path.exists():
+            raise NotFoundError(f"--guard {name}: {path} does not exist: name a labelled set")
+        guards.append(GuardSet(path.stem, path, other or collection))
+    return guards
+
+
+def other_languages(questions: Path, collection: str, folder: Path) -> list[GuardSet]:
+    """Take the questions of a set that are not in its commonest language, a guard of each."""
+    by_language: dict[str, list[dict[str, object]]] = {}
+    for _, row in read_objects(questions):
+        by_language.setdefault(language(str(row.get("question", ""))), []).append(row)
+    counts = Counter({name: len(rows) for name, rows in by_language.items()})
+    commonest = counts.most_common(1)[0][0] if counts else ""
+    guards = []
+    for name, rows in sorted(by_language.items()):
+        if name not in {"", commonest} and len(rows) >= FEWEST:
+            path = folder / f"questions-{name}.jsonl"
+            write_rows(path, rows)
+            guards.append(GuardSet(f"the questions in {name}", path, collection))
+    return guards
+
+
+def handbook_folder() -> Path | None:
+    """Return the folder of the example handbook; None where only the package is installed."""
+    import ragkit
+
+    folder = Path(ragkit.__file__).resolve().parents[1] / "examples" / "handbook"
+    return folder if folder.is_dir() else None
+
+
+def handbook_guards(
+    settings: Settings,
+    active: KeptSpace,
+    program: Program,
+    variables: dict[str, str],
+    progress: Callable[[str], None],
+) -> list[GuardSet]:
+    """Ingest the handbook with the model that is used now, and ask about it in each language.
+
+    Collection and questions stay for the next proof. Nothing where there is no handbook.
+    """
+    handbook = handbook_folder()
+    if handbook is None:
+        return []
+    space = hashlib.sha256(repr(active.space).encode()).hexdigest()[:8]
+    name = f"eval-handbook-{_hash_files(handbook)}-{space}"
+    folder = settings.home / "tune" / ".guards" / name
+    guards = [GuardSet(f"handbook-{code}", folder / f"{code}.jsonl", name) for code in _LANGUAGES]
+    if not _is_stored(settings, name):
+        progress("handbook: ingesting")
+        program(["ingest", str(handbook), "--collection", name], variables | _model_of(active))
+    make_private(folder)
+    for code, guard in zip(_LANGUAGES, guards, strict=True):
+        if not guard.questions.exists():
+            progress(f"handbook: asking in {code}")
+            _ask(guard, code, program, variables)
+    return [guard for guard in guards if guard.questions.exists()]
+
+
+def _ask(guard: GuardSet, code: str, program: Program, variables: dict[str, str]) -> None:
+    options = ["--collection", guard.collection, "--language", code, "--method", "rules"]
+    numbers = ["--questions", str(QUESTIONS), "--unanswerable", "0", "--seed", str(SEED)]
+    out = ["--out", str(guard.questions), "--json"]
+    printed = program(["eval", "testset", *options, *numbers, *out], variables)
+    assert json.loads(printed)["questions"], "the handbook gives questions"
+
+
+def _model_of(active: KeptSpace) -> dict[str, str]:
+    """Return the variables that embed a new collection with this space's model."""
+    variables = {"RAGKIT_EMBED_MODEL": active.source or active.space.model}
+    if active.first is not None:
+        variables["RAGKIT_EMBED_DIMENSION"] = str(active.first)
+    return variables
+
+
+def _is_stored(settings: Settings, collection: str) -> bool:
+    from ragkit.store.open import open_database
+
+    with open_database(settings) as database:
+        stored = database.store(settings.tenant).collections()
+    return any(row.name == collection and row.chunks for row in stored)
+
+
+def _hash_files(folder: Path) -> str:
+    digest = hashlib.sha256()
+    for path in sorted(path for path in folder.rglob("*") if path.is_file()):
+        digest.update(path.relative_to(folder).as_posix().encode())
+        digest.update(path.read_bytes())
+    return digest.hexdigest()[:8]

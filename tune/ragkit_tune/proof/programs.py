@@ -1,0 +1,149 @@
+"""Run `ragkit eval` and `ragkit ingest` as programs, as a user would, and read what they print."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from ragkit.errors import RagkitError
+from ragkit_tune.proof.verdict import Difference
+
+if TYPE_CHECKING:
+    from ragkit.settings.settings import Settings
+
+MEASURE: Final = "ndcg@10"  # of hybrid search: what a proof of an embedder or reranker decides by
+ANSWER_MEASURE: Final = "answer_score"  # of answers: what a proof of an adapter decides by
+_PASSED: Final = ("home", "database_url", "tenant", "embed_device")
+_SOME_FAILED: Final = 3  # the exit code when some questions ended in an error, which count 0
+_OUTPUT_CHARS: Final = 400
+
+# Takes arguments of `ragkit` and variables; returns what it printed. Raises RagkitError.
+Program = Callable[[Sequence[str], Mapping[str, str]], str]
+
+
+def run_ragkit(arguments: Sequence[str], variables: Mapping[str, str]) -> str:
+    """Run `ragkit` in a process of its own. Raises RagkitError with the last line of its errors.
+
+    Exit code 3, of an evaluation in which some questions ended in an error, is no failure.
+    """
+    process = subprocess.run(
+        [sys.executable, "-m", "ragkit", *arguments],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        errors="replace",
+        check=False,
+        env={**os.environ, **variables},
+    )
+    if process.returncode not in {0, _SOME_FAILED}:
+        lines = [line for line in process.stderr.splitlines() if line.strip()]
+        reason = (lines or process.stdout.splitlines() or ["no output"])[-1][:_OUTPUT_CHARS]
+        raise RagkitError(
+            f"`ragkit {' '.join(arguments[:2])}` failed (exit code {process.returncode}): {reason}"
+        )
+    return process.stdout
+
+
+def variables_of(settings: Settings) -> dict[str, str]:
+    """Return the variables that bring a program to the same database as these settings."""
+    variables = {}
+    for name in _PASSED:
+        value: Any = getattr(settings, name)
+        if name in settings.model_fields_set and value is not None:
+            secret = getattr(value, "get_secret_value", None)
+            variables[f"RAGKIT_{name.upper()}"] = secret() if secret else str(value)
+    return variables
+
+
+class Evaluations:
+    """Evaluates a baseline and a candidate on sets of questions, and compares them.
+
+    `candidate` are the options, and `candidate_variables` the variables, that make a program search
+    or answer with the candidate; without them it does with the baseline. Run files go to `folder`.
+    """
+
+    def __init__(
+        self,
+        program: Program,
+        folder: Path,
+        *,
+        variables: Mapping[str, str],
+        candidate: Sequence[str] = (),
+        candidate_variables: Mapping[str, str] | None = None,
+        progress: Callable[[str], None] = lambda stage: None,
+    ) -> None:
+        self.program = program
+        self.folder = folder
+        self.variables = dict(variables)
+        self.progress = progress
+        self._sides: dict[str, tuple[Sequence[str], Mapping[str, str]]] = {
+            "base": ((), {}),
+            "candidate": (candidate, candidate_variables or {}),
+        }
+
+    def search(
+        self, name: str, questions: Path, collection: str, mode: str = "hybrid"
+    ) -> Difference:
+        """Compare what both find, by nDCG@10."""
+        options = ["--mode", mode, "--measure", MEASURE]
+        (row,) = self._compare("retrieval", name, questions, collection, options, [MEASURE])
+        return row
+
+    def answers(
+        self, name: str, questions: Path, collection: str, measures: Sequence[str]
+    ) -> list[Difference]:
+        """Compare what both answer, by those of the measures that the questions have values of."""
+        return self._compare("rag", name, questions, collection, [], measures)
+
+    def _compare(
+        self,
+        command: str,
+        name: str,
+        questions: Path,
+        collection: str,
+        options: Sequence[str],
+        measures: Sequence[str],
+    ) -> list[Difference]:
+        files = []
+        for side, (side_options, variables) in self._sides.items():
+            self.progress(f"{name}: {'baseline' if side == 'base' else 'candidate'}")
+            file = self.folder / f"{name}-{side}.jsonl"
+            arguments = ["eval", command, str(questions), "--collection", collection, *options]
+            arguments += [*side_options, "--out", str(file), "--label", side, "--overwrite"]
+            self.program([*arguments, "--json"], {**self.variables, **variables})
+            files.append(str(file))
+        picked = [part for measure in measures for part in ("--metric", measure)]
+        printed = self.program(["eval", "compare", *files, *picked, "--json"], self.variables)
+        return read_differences(name, printed)
+
+
+def read_differences(name: str, printed: str) -> list[Difference]:
+    """Read what `ragkit eval compare --json` prints of two runs. Raises RagkitError."""
+    try:
+        rows = json.loads(printed)["rows"]
+        defined = [row for row in rows if row["difference"]["mean"] is not None]
+        return [_difference(name, row) for row in defined]
+    except (ValueError, KeyError, TypeError) as error:
+        raise RagkitError(f"`ragkit eval compare` printed no comparison: {error}") from error
+
+
+def _difference(name: str, row: Mapping[str, Any]) -> Difference:
+    difference, detectable = row["difference"], row["detectable"]
+    return Difference(
+        name,
+        row["metric"],
+        row["items"],
+        row["clusters"],
+        row["a"]["mean"],
+        row["b"]["mean"],
+        difference["mean"],
+        difference["low"],
+        difference["high"],
+        row["p"],
+        float("inf") if detectable is None else detectable,
+    )
