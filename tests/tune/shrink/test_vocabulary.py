@@ -13,7 +13,14 @@ from ragkit.embed import bundled
 from ragkit.embed.local import LocalEmbedder
 from ragkit.errors import NotFoundError, UsageError
 from ragkit_tune.shrink.shrink import ShrinkOptions, shrink_model
-from tests.tune.shrink.tiny_embedders import CHINESE, ENGLISH, KINDS, RUSSIAN, Kind
+from tests.tune.shrink.tiny_embedders import (
+    CHINESE,
+    ENGLISH,
+    KINDS,
+    RUSSIAN,
+    Kind,
+    train_tokenizer,
+)
 
 SENTENCES = [*ENGLISH[:20], *CHINESE[:20]]
 HELD_OUT = [*ENGLISH[20:], *CHINESE[20:]]
@@ -139,3 +146,31 @@ def test_the_bilingual_model_in_two_languages_is_smaller_and_gives_equal_vectors
         assert np.array_equal(before.embed_passages(texts), after.embed_passages(texts))
     assert after.space.query_prefix == "query: "
     assert np.array_equal(before.embed_query("房租多少"), after.embed_query("房租多少"))
+
+
+def test_a_language_model_predicts_the_remaining_tokens_as_before(tmp_path: Path) -> None:
+    import torch
+    from transformers import AutoModelForCausalLM, AutoTokenizer, LlamaConfig, LlamaForCausalLM
+
+    tokenizer = train_tokenizer("BPE")
+    source, out = tmp_path / "source", tmp_path / "out"
+    torch.manual_seed(0)
+    config = LlamaConfig(
+        vocab_size=tokenizer.get_vocab_size() + 12,  # rows that no token has
+        hidden_size=16, intermediate_size=24, num_hidden_layers=1, num_attention_heads=2,
+        num_key_value_heads=1, bos_token_id=0, eos_token_id=2, pad_token_id=1,
+    )  # fmt: skip
+    LlamaForCausalLM(config).save_pretrained(source)
+    tokenizer.save(str(source / "tokenizer.json"))
+    settings = {"tokenizer_class": "PreTrainedTokenizerFast", "eos_token": "</s>"}
+    (source / "tokenizer_config.json").write_text(json.dumps(settings), "utf-8")
+    shrink_model(str(source), ShrinkOptions(vocabulary=("zh",)), out)
+    logits = []
+    for folder in (source, out):
+        model = AutoModelForCausalLM.from_pretrained(folder)
+        ids = AutoTokenizer.from_pretrained(folder)(CHINESE[0], return_tensors="pt")["input_ids"]
+        logits.append(model(ids).logits[0].detach())
+    old, new = (Tokenizer.from_file(str(f / "tokenizer.json")) for f in (source, out))
+    assert logits[1].shape[1] == new.get_vocab_size() < 0.8 * old.get_vocab_size()
+    columns = [old.token_to_id(str(new.id_to_token(n))) for n in range(new.get_vocab_size())]
+    assert torch.allclose(logits[1], logits[0][:, columns], atol=1e-6)

@@ -96,9 +96,9 @@ def test_the_report_measures_the_half_that_chose_no_token(models: Path, tmp_path
     out = tmp_path / "out"
     card, density = extend_model(str(models / "BPE"), TEXTS, 25, out, report=True)
     assert density is not None
-    assert (density.texts, density.before is not None) == (6, True)
-    assert density.before is not None
-    assert density.after < 0.7 * density.before
+    assert (density.texts, density.tokens_before is not None) == (6, True)
+    assert density.tokens_before is not None
+    assert density.tokens_after < 0.7 * density.tokens_before
     assert card.notes[3] == density.text
     assert f"on 6 held-out texts of {density.characters} characters" in density.text
     written = json.loads((out / "card.json").read_text("utf-8"))

@@ -36,19 +36,19 @@ def test_more_tokens_make_held_out_texts_shorter() -> None:
     small, large = (compare_trained(TEXTS, size, "bpe", None) for size in (300, 700))
     assert small.texts == large.texts == 40
     assert small.characters == large.characters
-    assert large.after < 0.8 * small.after
-    assert small.before is None
+    assert large.tokens_after < 0.8 * small.tokens_after
+    assert small.tokens_before is None
     assert (
         small.text
-        == f"{small.after / small.characters:.3f} tokens a character on 40 held-out"
+        == f"{small.tokens_after / small.characters:.3f} tokens a character on 40 held-out"
         + (f" texts of {small.characters:,} characters")
     )
 
 
 def test_another_models_tokens_are_counted_beside() -> None:
     density = compare_trained(TEXTS, 700, "bpe", "minilm")
-    assert density.before is not None
-    assert density.text.startswith(f"{density.before / density.characters:.3f} to ")
+    assert density.tokens_before is not None
+    assert density.text.startswith(f"{density.tokens_before / density.characters:.3f} to ")
     tokenizer = train_tokenizer(["ab ab ab"], 300, "bpe")
     assert measure(["ab", "ab ab"], tokenizer, tokenizer).text == (
         "0.429 to 0.429 tokens a character (+0.0%) on 2 held-out texts of 7 characters"

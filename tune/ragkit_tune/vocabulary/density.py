@@ -21,16 +21,16 @@ class Density:
 
     texts: int
     characters: int
-    before: int | None
-    after: int
+    tokens_before: int | None
+    tokens_after: int
 
     @property
     def text(self) -> str:
         """Say it in one line."""
-        rate = f"{self.after / self.characters:.3f} tokens a character"
-        if self.before is not None:
-            change = self.after / self.before - 1
-            rate = f"{self.before / self.characters:.3f} to {rate} ({change:+.1%})"
+        rate = f"{self.tokens_after / self.characters:.3f} tokens a character"
+        if self.tokens_before is not None:
+            change = self.tokens_after / self.tokens_before - 1
+            rate = f"{self.tokens_before / self.characters:.3f} to {rate} ({change:+.1%})"
         return f"{rate} on {self.texts} held-out texts of {self.characters:,} characters"
 
 
@@ -47,12 +47,12 @@ def halves(texts: Sequence[str], seed: int = 0) -> tuple[list[str], list[str]]:
     return shuffled[:middle], shuffled[middle:]
 
 
-def measure(texts: Sequence[str], before: Tokenizer | None, after: Tokenizer) -> Density:
+def measure(texts: Sequence[str], first: Tokenizer | None, second: Tokenizer) -> Density:
     """Count the tokens of texts by both vocabularies, without special tokens."""
     characters = sum(map(len, texts))
     counts = [
         None if tokenizer is None else count_tokens(tokenizer, texts)
-        for tokenizer in (before, after)
+        for tokenizer in (first, second)
     ]
     assert counts[1] is not None
     return Density(len(texts), characters, counts[0], counts[1])
@@ -66,8 +66,8 @@ def compare_trained(texts: Sequence[str], size: int, model: Model, against: str 
     from ragkit_tune.vocabulary.train import train_tokenizer
 
     choosing, measured = halves(texts)
-    before = None if against is None else model_tokenizer(against)
-    return measure(measured, before, train_tokenizer(choosing, size, model))
+    first = None if against is None else model_tokenizer(against)
+    return measure(measured, first, train_tokenizer(choosing, size, model))
 
 
 def model_tokenizer(model: str) -> Tokenizer:

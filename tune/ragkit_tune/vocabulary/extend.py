@@ -98,7 +98,7 @@ def extend(vocabulary: Vocabulary, texts: Sequence[str], count: int) -> Extensio
     for number, step in enumerate(joined, first):
         names[step.token] = number
         pieces[number] = tuple(
-            old for half in step.pair for old in pieces.get(names[half], (names[half],))
+            part for half in step.pair for part in pieces.get(names[half], (names[half],))
         )
     _add_entries(content["model"], vocabulary, joined, names)
     return Extension(content, pieces, joined)

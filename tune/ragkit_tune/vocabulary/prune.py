@@ -78,7 +78,7 @@ def prune(vocabulary: Vocabulary, chosen: Iterable[int], folder: Path) -> Pruned
     if vocabulary.kind == "BPE":
         needed |= _halves(vocabulary, needed)
     order = tuple(number for number in vocabulary.tokens if number in needed)
-    numbers = {old: new for new, old in enumerate(order)}
+    numbers = {number: place for place, number in enumerate(order)}
     files = {TOKENIZER: vocabulary.renumbered(numbers)}
     for name, values in settings.items():
         if values:

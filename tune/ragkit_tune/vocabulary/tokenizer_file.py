@@ -130,7 +130,8 @@ def renumber_settings(settings: dict[str, Any], numbers: Mapping[int, int]) -> d
     result = dict(settings)
     for key, value in settings.items():
         if key.endswith(("_token_id", "_tokens")) and isinstance(value, list):
-            result[key] = [numbers[n] for n in value if isinstance(n, int) and n in numbers]
+            if all(isinstance(number, int) for number in value):  # others name tokens by texts
+                result[key] = [numbers[number] for number in value if number in numbers]
         elif key.endswith("_token_id") and isinstance(value, int):
             result[key] = numbers.get(value)  # None: a number that no token had
         elif isinstance(value, dict) and key.endswith("_config"):
