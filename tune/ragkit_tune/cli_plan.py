@@ -42,7 +42,7 @@ PriceOption = Annotated[
 ]
 BatchOption = Annotated[int | None, typer.Option(min=1, help="Rows of a step.  [default: 32]")]
 MaxTokensOption = Annotated[
-    int | None, typer.Option(min=8, help="Tokens of a text.  [default: 256]")
+    int | None, typer.Option(min=8, help="Tokens of a row.  [default: 256; 2048 for adapters]")
 ]
 ParametersOption = Annotated[
     str | None, typer.Option(help="full or lora.  [default: lora for an adapter, else full]")
@@ -82,8 +82,6 @@ def plan(
     from ragkit_tune.plan.make import plan as make_plan
     from ragkit_tune.recipe import read_recipe
 
-    if parameters is None and kind in {"adapter", "reward"} and recipe is None:
-        parameters = "lora"
     values = {"base": base, "data": data and str(data), "gpus": gpus, "batch": batch}
     values |= {"max_tokens": max_tokens, "parameters": parameters, "bits": bits}
     chosen = read_recipe(recipe, kind=kind, **values)

@@ -68,12 +68,12 @@ def test_four_bits_come_last() -> None:
     chat = recipe("adapter", parameters="lora", batch=32)
     assert way(choose(chat, llama(), CHAT, card(16)))[3] == 4
     assert choose(chat, llama(), CHAT, card(4)) is None
-    full = recipe("adapter", batch=32)
+    full = recipe("adapter", batch=32, parameters="full")
     assert choose(full, llama(), CHAT, card(80)) is None
 
 
 def test_several_cards_share_what_one_could_not_hold() -> None:
-    full = recipe("adapter", batch=32, gpus=8)
+    full = recipe("adapter", batch=32, gpus=8, parameters="full")
     assert way(choose(full, llama(), CHAT, card(80, 8)))[4] == "fsdp"
     zero = choose(replace(full, sharding="zero3"), llama(), CHAT, card(80, 8))
     assert way(zero)[4] == "zero3"
@@ -124,7 +124,7 @@ def test_the_table_of_cards() -> None:
 
 def test_values_that_contradict_one_another_are_one_line() -> None:
     with pytest.raises(UsageError, match=r"bits = 4 goes with adapters only: set parameters"):
-        check_recipe(recipe("adapter", bits=4), 1)
+        check_recipe(recipe("adapter", bits=4, parameters="full"), 1)
     with pytest.raises(UsageError, match=r"a batch of 32 rows cannot be shared by 3 GPUs"):
         check_recipe(recipe("embedder"), 3)
     with pytest.raises(UsageError, match=r"micro_batch = 5 does not divide the 32 rows"):

@@ -24,8 +24,12 @@ from tests.tune.plan.models import bert, llama
 RAM: Final = Target(memory_bytes=64 * GIB, on_gpu=False)
 SHAPES: Final[dict[str, tuple[dict[str, Any], str, list[int], dict[str, Any]]]] = {
     "encoder": (bert(4, 320, 40_000), "embedder", [64, 96], {}),
-    "encoder, checkpointed": (bert(4, 320, 40_000), "reranker", [128], {"checkpointing": "on"}),
-    "decoder": (llama(4, 320, 20_000, 1), "adapter", [96], {}),
+    "decoder, checkpointed": (
+        llama(4, 320, 20_000, 1),
+        "adapter",
+        [96],
+        {"parameters": "full", "checkpointing": "on"},
+    ),
     "decoder, adapter": (llama(6, 256, 8000), "adapter", [160], {"parameters": "lora"}),
 }
 

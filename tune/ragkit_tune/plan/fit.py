@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 _PROCESS: Final = GIB // 2
 _GPU_SHARE: Final = 0.95
 CARDS_GB: Final = (24, 48, 80, 141)  # RTX 4090, L40S, A100 and H100, H200
-# Losses over the other rows of a micro-batch: a smaller one is another loss.
-_IN_BATCH: Final = frozenset({"mnrl", "gist"})
+# Losses over all rows of a batch: the worker makes them in parts by GradCache (arXiv:2101.06983).
+IN_BATCH: Final = frozenset({"mnrl", "gist"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,6 +90,7 @@ def first_training(recipe: Recipe, target: Target, *, references: int = 0) -> Tr
         optimizer=recipe.optimizer,
         cached=recipe.loss == "cached-mnrl",
         pooled=recipe.kind == "embedder",
+        wide_frozen=recipe.kind in {"embedder", "reranker"},
         gpus=target.gpus,
         references=references,
     )
@@ -122,18 +123,19 @@ def choose(
 def choices(recipe: Recipe, shape: Shape, lengths: Lengths, training: Training) -> Iterator[Choice]:
     """Yield the micro-batches without and with checkpointing, as far as the recipe leaves them.
 
-    For a loss over the rows of a micro-batch checkpointing comes first, for others it comes last:
-    it takes a third more time.
+    Checkpointing takes a third more time, and comes last. A loss over all rows of a batch is made
+    in parts for as much, so there checkpointing comes first.
     """
     rows = recipe.batch // training.gpus
     sizes = [recipe.micro_batch] if recipe.micro_batch else _halves(rows)
     allowed = {"on": [True], "off": [False]}.get(recipe.checkpointing, [False, True])
     pairs = [(size, on) for on in allowed for size in sizes]
-    if recipe.loss in _IN_BATCH:
+    if recipe.loss in IN_BATCH:
         pairs = [(size, on) for size in sizes for on in allowed]
     for size, on in pairs:
-        accumulation = 1 if training.cached else rows // size
-        way = replace(training, checkpointing=on, accumulated=accumulation > 1)
+        cached = training.cached or (recipe.loss in IN_BATCH and size < rows)
+        accumulation = 1 if cached else rows // size
+        way = replace(training, checkpointing=on, accumulated=accumulation > 1, cached=cached)
         memory = step_memory(shape, way, lengths.longest(size))
         yield Choice(way, size, accumulation, memory)
 

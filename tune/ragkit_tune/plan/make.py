@@ -16,6 +16,7 @@ from ragkit.model_size.config import parse_config, read_config
 from ragkit.model_size.hardware import GIB, memory
 from ragkit.model_size.size import encoder_size
 from ragkit_tune.plan.fit import (
+    IN_BATCH,
     CardRow,
     Choice,
     Target,
@@ -202,10 +203,10 @@ def _notes(recipe: Recipe, choice: Choice | None, lengths: Lengths) -> list[str]
         notes.append(f"no tokenizer.json at hand: every row is taken as {recipe.max_tokens} tokens")
     if choice is None:
         return notes
-    if recipe.loss in {"mnrl", "gist"} and choice.micro_batch < recipe.batch:
+    if recipe.loss in IN_BATCH and choice.training.cached:
         notes.append(
-            f"{recipe.loss} compares with {choice.micro_batch} rows instead of {recipe.batch}:"
-            " cached-mnrl keeps them all"
+            f"{recipe.loss} of {recipe.batch} rows is made in parts of {choice.micro_batch}, which"
+            " takes a third more time"
         )
     if choice.training.bits != recipe.bits:
         notes.append(f"{choice.training.bits} bits instead of {recipe.bits}, which do not fit")

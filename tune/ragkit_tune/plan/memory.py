@@ -29,7 +29,8 @@ class Training:
 
     `half` is computing in 16 bits with weights in 32, as autocast does. `accumulated` is more than
     one micro-batch in a step. `cached` is the loss cached-mnrl, which keeps the activations of one
-    pass at a time. `references` are the parameters of another model that only predicts.
+    pass at a time. `wide_frozen` is frozen weights in 32 bits, as sentence-transformers has them.
+    `references` are the parameters of another model that only predicts.
     """
 
     half: bool
@@ -42,6 +43,7 @@ class Training:
     accumulated: bool = False
     cached: bool = False
     pooled: bool = False
+    wide_frozen: bool = False
     gpus: int = 1
     sharding: Sharding = "ddp"
     references: int = 0
@@ -109,7 +111,8 @@ def state_bytes(shape: Shape, training: Training) -> tuple[int, int, int]:
         each = (2, 2, 4 + moments)
     weights, gradients, optimizer = (float(trained * size) for size in each)
     weights += _frozen_bytes(shape, training)
-    if training.full and training.autocast and training.sharding == "ddp":
+    wide = training.full or training.wide_frozen
+    if wide and training.autocast and training.sharding == "ddp":
         weights += 2 * shape.linear  # autocast's copies, which the backward pass needs too
     divided = {"ddp": 0, "zero1": 1, "zero2": 2, "zero3": 3, "fsdp": 3}[training.sharding]
     weights /= training.gpus if divided >= 3 else 1
@@ -127,7 +130,7 @@ def _frozen_bytes(shape: Shape, training: Training) -> float:
     if training.full:
         return 0
     if training.bits == 16:
-        return shape.parameters * training.value_bytes
+        return shape.parameters * (4 if training.wide_frozen else training.value_bytes)
     other = shape.parameters - shape.linear
     return other * training.value_bytes + shape.linear * _FROZEN[training.bits]
 
@@ -164,8 +167,12 @@ def layer_bytes(shape: Shape, training: Training) -> tuple[float, float]:
     if training.parameters == "lora":
         token += size * training.rank * shape.matrices
     pair = float(size)  # the mask of padding, in the type of the values
-    if shape.stores_scores or (shape.attention_dropout and not training.on_gpu):
+    if shape.stores_scores and training.on_gpu:
         pair = shape.heads * (2.0 * size + mask if shape.attention_dropout else 4.0 + size)
+    elif shape.stores_scores or (shape.attention_dropout and not training.on_gpu):
+        # PyTorch's attention in several steps computes in 32 bits, whatever it is given.
+        pair = shape.heads * (12.0 if shape.attention_dropout else 4.0)
+        token += (4 - size) * (shape.query + 2 * shape.key)
     return token, pair
 
 
@@ -250,9 +257,11 @@ def step_memory(shape: Shape, training: Training, passes: Passes) -> Memory:
         devices = 2 * training.value_bytes * shape.trunk // shape.layers  # gathered ahead
     present = gradients + largest if training.accumulated or training.cached else 0
     doubled = largest if len(passes) > 1 or shape.tied or present else 0
+    next_working = working_bytes(shape, training, passes[:-1]) if len(stored) > 1 else 0
     backward = max(
         max(head, present) + sum(stored) + logits + working,
-        gradients + doubled + sum(stored[:-1]) + (working if len(stored) > 1 else 0),
+        gradients + sum(stored[:-1]) + next_working,
+        gradients + doubled + sum(stored[:-2]),
     )
     peak = weights + optimizer + backward + devices
     return Memory(weights, gradients, optimizer, sum(stored), logits, working + devices, peak)

@@ -81,7 +81,8 @@ def _job(recipe: Recipe, choice: Choice, lengths: Lengths) -> dict[str, Any]:
         "bits": training.bits,
         "optimizer": training.optimizer,
         "checkpointing": training.checkpointing,
-        "loss": recipe.loss,
+        "cached": training.cached,
+        "wide_frozen": training.wide_frozen,
         "micro_batch": choice.micro_batch,
         "accumulation": min(2, choice.accumulation),  # more take no more memory
         "on_gpu": training.on_gpu,

@@ -19,10 +19,10 @@ def main(job_file: str) -> None:
     """Run a job; write {"peak_bytes", "start_bytes", "seconds"} beside it as result.json.
 
     The job: {"kind", "base", "passes": [[sequences, tokens], ...], "precision", "parameters",
-    "rank", "bits", "optimizer", "checkpointing", "loss", "micro_batch", "accumulation", "on_gpu",
-    "steps"}.
+    "rank", "bits", "optimizer", "checkpointing", "cached", "wide_frozen", "micro_batch",
+    "accumulation", "on_gpu", "steps"}.
     `passes` are the forward passes of a micro-batch; all of them are in memory until the backward
-    pass, except with the loss cached-mnrl.
+    pass, except with a cached loss.
     """
     job = json.loads(Path(job_file).read_text(encoding="utf-8"))
     import torch
@@ -60,12 +60,12 @@ def _load(job: dict[str, Any], device: str) -> Any:
         "adapter": (transformers.AutoModelForCausalLM, {}),
     }.get(job["kind"], (transformers.AutoModelForSequenceClassification, {"num_labels": 1}))
     full = job["parameters"] == "full"
-    frozen = torch.float32 if job["precision"] == "fp32" else torch.bfloat16
+    wide = full or job["wide_frozen"] or job["precision"] == "fp32"
     if job["bits"] < 16:
         extra |= {"quantization_config": _quantization(job["bits"])}
     model = family.from_pretrained(
         job["base"],
-        dtype=torch.float32 if full else frozen,
+        dtype=torch.float32 if wide else torch.bfloat16,
         use_safetensors=True,
         trust_remote_code=False,
         device_map={"": device},
@@ -115,7 +115,7 @@ def _step(model: Any, job: dict[str, Any], device: str) -> Callable[[], None]:
         for size in job["passes"]
     ]
     half = {"bf16": torch.bfloat16, "fp16": torch.float16}.get(job["precision"])
-    backward = _cached_backward if job["loss"] == "cached-mnrl" else _backward
+    backward = _cached_backward if job["cached"] else _backward
 
     def step() -> None:
         for _ in range(job["accumulation"]):
