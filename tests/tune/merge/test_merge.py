@@ -1,5 +1,6 @@
 """Merging: mergekit's numbers, endpoints and identities, shards, and every refusal in one line."""
 
+import errno
 import json
 import re
 import shutil
@@ -410,6 +411,18 @@ def test_a_folder_that_exists_a_missing_parent_and_a_full_disk_are_refused(
     expected = re.escape("has 0.00 GB free where 0.00 GB of weights are to be written: make room")
     with pytest.raises(ModelError, match=expected):
         merge_models(pair, tmp_path / "out")
+
+
+def test_a_disk_that_fills_while_writing_leaves_nothing(
+    tmp_path: Path, pair: MergeOptions, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(descriptor: int) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("os.fsync", full)
+    assert refusal(tmp_path, pair, ModelError) == (
+        "out cannot be written (No space left on device): make room, or name another --out"
+    )
 
 
 @pytest.mark.long

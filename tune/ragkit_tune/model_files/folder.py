@@ -57,6 +57,8 @@ def new_folder(out: Path, size_bytes: int) -> Iterator[Path]:
     `size_bytes` are those of the weights to come. Raises UsageError for a folder that exists or
     whose parent does not, ModelError when the disk is too small or cannot be written.
     """
+    from safetensors import SafetensorError
+
     out = Path(os.path.abspath(out.expanduser()))
     if out.exists():
         raise UsageError(f"{out} exists already: name another --out, or remove it first")
@@ -73,9 +75,10 @@ def new_folder(out: Path, size_bytes: int) -> Iterator[Path]:
         make_private(hidden)
         yield hidden
         hidden.rename(out)
-    except OSError as error:
+    except (OSError, SafetensorError) as error:
+        reason = getattr(error, "strerror", None) or error
         raise ModelError(
-            f"{out} cannot be written ({error.strerror or error}): make room, or name another --out"
+            f"{out} cannot be written ({reason}): make room, or name another --out"
         ) from error
     finally:
         shutil.rmtree(hidden, ignore_errors=True)
