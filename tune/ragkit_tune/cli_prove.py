@@ -44,8 +44,9 @@ def prove(
     from ragkit.settings.settings import load_settings
     from ragkit.text.printable import printable
     from ragkit_tune.proof.candidate import find_candidate
+    from ragkit_tune.proof.measure import Proof
     from ragkit_tune.proof.model_card import CARD, verdict_lines
-    from ragkit_tune.proof.prove import Proof, prove
+    from ragkit_tune.proof.prove import prove
 
     settings = load_settings()
     candidate = find_candidate(model, settings)

@@ -22,7 +22,8 @@ from ragkit_tune.data.sources import Sources
 from ragkit_tune.proof.candidate import find_candidate, write_verdict
 from ragkit_tune.proof.leaks import check_untouched
 from ragkit_tune.proof.ledger import Trial, add_trial
-from ragkit_tune.proof.prove import Proof, prove
+from ragkit_tune.proof.measure import Proof
+from ragkit_tune.proof.prove import prove
 from ragkit_tune.proof.verdict import Difference, Verdict, decide
 from tests.commands import run
 from tests.databases import Databases

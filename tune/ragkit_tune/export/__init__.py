@@ -1,0 +1,1 @@
+"""Export: rows and a first configuration in the forms that other trainers read."""

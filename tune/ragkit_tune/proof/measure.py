@@ -1,0 +1,200 @@
+"""Measure a candidate: build its vectors, and run the evaluations of both sides."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from ragkit.errors import UsageError
+from ragkit_tune.data.data_set import read_objects
+from ragkit_tune.proof.candidate import Candidate
+from ragkit_tune.proof.guards import (
+    GuardSet,
+    handbook_folder,
+    handbook_guards,
+    named_guards,
+    other_languages,
+)
+from ragkit_tune.proof.programs import (
+    ANSWER_MEASURE,
+    Evaluations,
+    Program,
+    run_ragkit,
+    variables_of,
+)
+from ragkit_tune.proof.spaces import build_space, drop_space, name_space
+from ragkit_tune.proof.verdict import Difference
+
+if TYPE_CHECKING:
+    from ragkit.settings.settings import Settings
+    from ragkit.store.open import Database
+    from ragkit.store.vectors.active_space import KeptSpace
+
+# Of answers: a model may find better and answer worse.
+ANSWER_MEASURES: Final = (ANSWER_MEASURE, "refused_rightly", "citation_validity", "groundedness")
+_ADAPTER_GUARDS: Final = ("refused_rightly", "citation_validity")
+_NO_HANDBOOK: Final = (
+    "the example handbook is not installed: nothing guards against forgetting but --guard SET"
+)
+
+Progress = Callable[[str], None]
+
+
+@dataclass(slots=True)
+class Proof:
+    """What is proven, on what, and how; `prove` fills it with defaults and runs it."""
+
+    candidate: Candidate
+    settings: Settings
+    questions: Path | None = None
+    collection: str | None = None
+    guards: Sequence[str] = ()
+    handbook: bool = True
+    program: Program = run_ragkit
+    progress: Progress = lambda stage: None
+    notes: list[str] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class Measured:
+    """The differences of a proof, by what they are for, and the spaces that were built for it."""
+
+    main: Difference
+    baseline: str
+    others: list[Difference] = field(default_factory=list)
+    guards: list[Difference] = field(default_factory=list)
+    spaces: list[tuple[str, KeptSpace]] = field(default_factory=list)  # built for this proof alone
+
+
+@dataclass(slots=True)
+class Measuring:
+    """Runs the evaluations of a proof, in an open database."""
+
+    proof: Proof
+    database: Database
+    active: KeptSpace
+    questions: Path
+    collection: str
+    folder: Path
+    spaces: list[tuple[str, KeptSpace]] = field(default_factory=list)
+
+    def run(self) -> Measured:
+        """Measure; on an error the vectors that were built are deleted."""
+        proof = self.proof
+        variables = variables_of(proof.settings)
+        guards = self._guards(variables)
+        with ExitStack() as on_error:
+            on_error.callback(self._drop_spaces)
+            evaluations = self._evaluations(variables, [guard.collection for guard in guards])
+            if proof.candidate.kind == "adapter":
+                measured = self._measure_answers(evaluations)
+            else:
+                measured = self._measure_search(evaluations)
+            measured.guards += [
+                replace(evaluations.search(_file_name(guard), guard.questions, guard.collection),
+                        name=guard.name)
+                for guard in guards
+            ]  # fmt: skip
+            on_error.pop_all()
+        measured.spaces = self.spaces
+        return measured
+
+    def _guards(self, variables: dict[str, str]) -> list[GuardSet]:
+        proof = self.proof
+        if proof.candidate.kind == "adapter":
+            return []
+        guards = other_languages(self.questions, self.collection, self.folder)
+        if proof.handbook:
+            guards += handbook_guards(
+                proof.settings, self.active, proof.program, variables, proof.progress
+            )
+            if handbook_folder() is None:
+                proof.notes.append(_NO_HANDBOOK)
+        return guards + named_guards(proof.guards, self.collection)
+
+    def _evaluations(self, variables: dict[str, str], guarded: Sequence[str]) -> Evaluations:
+        proof, candidate = self.proof, self.proof.candidate
+        options: list[str] = []
+        changed: dict[str, str] = {}
+        if candidate.kind == "embedder":
+            for name in dict.fromkeys([self.collection, *guarded]):
+                self._build(name)
+            options = ["--with-model", str(candidate.model)]
+        elif candidate.kind == "reranker":
+            changed = {"RAGKIT_RERANKER": str(candidate.model)}
+        else:
+            changed = {"RAGKIT_LLM_MODEL": candidate.name}
+        return Evaluations(
+            proof.program,
+            self.folder,
+            variables=variables,
+            candidate=options,
+            candidate_variables=changed,
+            progress=proof.progress,
+        )
+
+    def _build(self, collection: str) -> None:
+        proof = self.proof
+        proof.progress(f"{collection}: embedding with the candidate")
+        built, is_new = build_space(
+            self.database, proof.settings, collection, proof.candidate.model
+        )
+        if is_new:
+            self.spaces.append((collection, built.space))
+
+    def _drop_spaces(self) -> None:
+        for collection, space in self.spaces:
+            drop_space(self.database, self.proof.settings, collection, space)
+
+    def _measure_search(self, evaluations: Evaluations) -> Measured:
+        main = evaluations.search("hybrid", self.questions, self.collection)
+        measured = Measured(main, self._baseline())
+        if self.proof.candidate.kind == "embedder":
+            dense = evaluations.search("dense", self.questions, self.collection, "dense")
+            measured.others.append(dense)
+        if _has_answers(self.questions):
+            measured.others += evaluations.answers(
+                "answers", self.questions, self.collection, [ANSWER_MEASURE]
+            )
+        return measured
+
+    def _measure_answers(self, evaluations: Evaluations) -> Measured:
+        if self.proof.settings.llm_url is None:
+            raise UsageError(
+                "an adapter is proven by its answers, and no language model is set: serve it beside"
+                f" its base (`ragkit model serve BASE --lora {self.proof.candidate.name}="
+                f"{self.proof.candidate.model}`) and set RAGKIT_LLM_URL and RAGKIT_LLM_MODEL"
+            )
+        rows = evaluations.answers("answers", self.questions, self.collection, ANSWER_MEASURES)
+        by_measure = {row.measure: row for row in rows}
+        measured = Measured(by_measure.pop(ANSWER_MEASURE), self._baseline())
+        for name, row in by_measure.items():
+            side = measured.guards if name in _ADAPTER_GUARDS else measured.others
+            side.append(replace(row, name=name))
+        return measured
+
+    def _baseline(self) -> str:
+        settings = self.proof.settings
+        if self.proof.candidate.kind == "embedder":
+            return name_space(self.active)
+        if self.proof.candidate.kind == "reranker":
+            from ragkit.settings.secrets import masked
+
+            named = settings.reranker
+            return "no reranker" if named is None else str(masked("reranker", named))
+        return settings.llm_model or "the server's first model"
+
+
+def _has_answers(questions: Path) -> bool:
+    """Tell whether all questions say what answers them, or that nothing does."""
+    return all(
+        bool(row.get("answers")) or isinstance(row.get("answerable"), bool)
+        for _, row in read_objects(questions)
+    )
+
+
+def _file_name(guard: GuardSet) -> str:
+    return "guard-" + "-".join(guard.name.split())
