@@ -1,0 +1,273 @@
+"""Train an adapter on its own answers with TRL's GRPOTrainer: `python grpo.py job.json`.
+
+Of several answers to a question those are reinforced that ragkit's check scores above the others'
+mean. The check runs as a program of ragkit's own Python, asked by JSON lines.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from guard import ROW, Guard  # type: ignore[import-not-found]  # beside this script
+from job import Job, Log, StopError, main, read_rows  # type: ignore[import-not-found]
+from language_model import (  # type: ignore[import-not-found]
+    CAUSAL,
+    is_first,
+    load_base,
+    open_log,
+    run_trainer,
+    stopping_of,
+    trained_part,
+    trainer_arguments,
+    trainer_class,
+)
+from language_model_rows import (  # type: ignore[import-not-found]
+    Encoded,
+    Encoder,
+    load_tokenizer,
+    stop_tokens,
+)
+from language_model_write import write_result  # type: ignore[import-not-found]
+from sft import answer_of  # type: ignore[import-not-found]
+from training import dataset_of, run_within_memory, total_steps  # type: ignore[import-not-found]
+
+GENERATIONS: Final = (8, 7, 6, 5, 4, 3, 2)  # answers to a prompt, 8 as TRL; more fit the batch not
+MOST_ANSWER_TOKENS: Final = 512  # TRL's default is 256, an answer with citations is longer
+LEAST_ANSWER_TOKENS: Final = 16
+MEASURED: Final = 32  # dev questions that are answered at a measurement; arbitrary
+Row = dict[str, Any]
+
+
+def train(job: Job) -> None:
+    """Train the job's base on its rows' questions and write the adapter, or the model."""
+    log = open_log(job)
+    log.tell("stage: reading the rows")
+    tokenizer = load_tokenizer(job.base)
+    encoder = Encoder(tokenizer, stop_tokens(job.base, tokenizer), job.setting("max_tokens"))
+    rows = read_rows(job.train, job.train_hash)
+    dev = read_rows(job.dev, job.dev_hash)[:MEASURED]
+    encoded = [encoder.encode(row["id"], row["messages"][:-1], answer_of(row)) for row in rows]
+    encoded_dev = [encoder.encode(row["id"], row["messages"][:-1], answer_of(row)) for row in dev]
+    encoder.check(encoded, log)
+    batch = job.setting("batch")
+    _generations(batch)
+
+    with Rewards(_command(job), [*rows, *dev]) as rewards:
+
+        def attempt(job: Job, micro_batch: int) -> None:
+            run = _Run(job, log, tokenizer, rewards, answer_room(job, [*encoded, *encoded_dev]))
+            run.train(rows, encoded_dev, micro_batch)
+
+        run_within_memory(job, log, min(job.setting("micro_batch") or batch, batch), attempt)
+
+
+class Rewards:
+    """Asks ragkit's check for the scores of answers. A context: it ends the check's program."""
+
+    def __init__(self, command: Sequence[str], rows: Sequence[Row]) -> None:
+        self._command = list(command)
+        self._rows = {str(row["id"]): row for row in rows}
+        self._process: subprocess.Popen[str] | None = None
+
+    def __enter__(self) -> Rewards:
+        try:
+            self._process = subprocess.Popen(
+                self._command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+                encoding="utf-8",
+            )  # fmt: skip
+        except OSError as error:
+            raise StopError(f"{self._command[0]} cannot be run ({error.strerror})") from error
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        assert self._process is not None
+        assert self._process.stdin is not None
+        self._process.stdin.close()
+        self._process.wait()
+
+    def score(self, row: str, answers: Sequence[str]) -> list[Mapping[str, float]]:
+        """Score answers to a row's question. Raises StopError when the check fails."""
+        process, sources = self._process, self._rows[row]["sources"]
+        assert process is not None
+        assert process.stdin is not None
+        assert process.stdout is not None
+        request = {
+            "reference": answer_of(self._rows[row]),
+            "sources": sources,
+            "answers": list(answers),
+        }
+        try:
+            process.stdin.write(json.dumps(request) + "\n")
+            process.stdin.flush()
+            reply = json.loads(process.stdout.readline() or '{"error": "its program ended"}')
+        except (OSError, ValueError) as error:
+            reply = {"error": str(error)}
+        if "error" in reply:
+            raise StopError(
+                f"the answers to row {row} cannot be checked ({reply['error']}): make the rows anew"
+                " with this ragkit"
+            )
+        scores: list[Mapping[str, float]] = reply["scores"]
+        return scores
+
+
+def _command(job: Job) -> Sequence[str]:
+    """Return the check's program; this Python has ragkit where the job names no other."""
+    command = (job.extra or {}).get("reward")
+    return command or [sys.executable, "-m", "ragkit_tune.run.reward_server"]
+
+
+def _generations(batch: int) -> int:
+    """Return how many answers each prompt gets: a divisor of the batch of answers."""
+    for count in GENERATIONS:
+        if batch % count == 0:
+            return count
+    raise StopError(f"a batch of {batch} answers cannot be divided among prompts: set batch to 8")
+
+
+def answer_room(job: Job, rows: Sequence[Encoded]) -> int:
+    """Return the most tokens of an answer that the longest prompt leaves. Raises StopError."""
+    longest = max(rows, key=lambda row: len(row.prompt))
+    room = int(job.setting("max_tokens")) - len(longest.prompt)
+    if room < LEAST_ANSWER_TOKENS:
+        raise StopError(
+            f"the prompt of row {longest.row} has {len(longest.prompt)} tokens and leaves {room}"
+            f" for an answer: raise max_tokens to {len(longest.prompt) + MOST_ANSWER_TOKENS}"
+        )
+    return min(room, MOST_ANSWER_TOKENS)
+
+
+class _Guard(Guard):  # type: ignore[misc]
+    """The guard without the loss's size: GRPO's loss is near zero whatever the answers are."""
+
+    def _check(self, step: int, name: str, value: float, *rest: Any) -> None:
+        if name != "loss" or not math.isfinite(value):
+            super()._check(step, name, value, *rest)
+
+
+class _Run:
+    """A run of the trainer with so many rows in memory at once."""
+
+    def __init__(
+        self, job: Job, log: Log, tokenizer: Any, rewards: Rewards, answer_tokens: int
+    ) -> None:
+        self._job = job
+        self._log = log
+        self._tokenizer = tokenizer
+        self._rewards = rewards
+        self._answer_tokens = answer_tokens
+        self._trainer: Any = None
+        self._guard: Any = None
+
+    def train(self, rows: Sequence[Row], dev: Sequence[Encoded], micro_batch: int) -> None:
+        """Train to the end and write the result."""
+        from trl import GRPOConfig, GRPOTrainer
+
+        job, log = self._job, self._log
+        log.tell("stage: loading the model")
+        batch = job.setting("batch")
+        generations = _generations(batch)
+        answers = len(rows) * generations
+        steps = total_steps(job, answers)
+        stopping = stopping_of(
+            job, log, steps, lambda _: self._measure(dev), name="reward", is_lower_better=False
+        )
+        self._guard = _Guard(log, steps)
+        args = GRPOConfig(
+            **trainer_arguments(job, answers, batch, micro_batch),
+            num_generations=generations,
+            max_completion_length=self._answer_tokens,
+        )
+        self._trainer = _trainer_class(GRPOTrainer, job, self._guard, stopping, log)(
+            model=load_base(job, CAUSAL),
+            reward_funcs=[self._reward],
+            args=args,
+            train_dataset=dataset_of(_prompts(rows)),
+            processing_class=self._tokenizer,
+            peft_config=trained_part(job, CAUSAL),
+            callbacks=[stopping, self._guard],
+        )
+        run_trainer(self._trainer, job, stopping, log, has_row_ids=False)
+        if is_first():
+            first = dev[0]
+            ids = first.prompt + first.answer
+            write_result(job, self._trainer.model, self._tokenizer, ids, CAUSAL, log)
+
+    def _reward(
+        self, prompts: Any, completions: Any, completion_ids: Any, row: list[str], **rest: Any
+    ) -> list[float]:
+        """Return the reward of each answer; answers to one prompt stand together."""
+        texts = [messages[-1]["content"] for messages in completions]
+        scores = self._score(row, texts)
+        self._guard.rows += list(dict.fromkeys(row))
+        self._guard.tokens += sum(map(len, completion_ids))
+        self._log.write(step=self._trainer.state.global_step + 1, **_means(scores))
+        return [score["reward"] for score in scores]
+
+    def _score(self, rows: Sequence[str], texts: Sequence[str]) -> list[Mapping[str, float]]:
+        by_row: dict[str, list[int]] = {}
+        for n, row in enumerate(rows):
+            by_row.setdefault(row, []).append(n)
+        scores: dict[int, Mapping[str, float]] = {}
+        for row, places in by_row.items():
+            given = self._rewards.score(row, [texts[n] for n in places])
+            scores.update(zip(places, given, strict=True))
+        return [scores[n] for n in range(len(rows))]
+
+    def _measure(self, dev: Sequence[Encoded]) -> dict[str, float]:
+        """Return the mean scores of the likeliest answers to the dev questions."""
+        texts = [self._answer(row) for row in dev]
+        return _means(self._score([row.row for row in dev], texts))
+
+    def _answer(self, row: Encoded) -> str:
+        import torch
+
+        model = self._trainer.model
+        was_training = model.training
+        model.eval()
+        ids = torch.tensor([row.prompt], device=model.device)
+        with torch.no_grad(), self._trainer.compute_loss_context_manager():
+            written = model.generate(
+                input_ids=ids,
+                attention_mask=torch.ones_like(ids),
+                do_sample=False,
+                max_new_tokens=self._answer_tokens,
+                pad_token_id=self._tokenizer.pad_token_id,
+            )
+        model.train(was_training)
+        answer: str = self._tokenizer.decode(
+            written[0, len(row.prompt) :], skip_special_tokens=True
+        )
+        return answer
+
+
+def _trainer_class(base: type, job: Job, guard: Guard, stopping: Any, log: Log) -> Any:
+    guarded = trainer_class(base, job, guard, stopping, log)
+
+    class AnsweringTrainer(guarded):  # type: ignore[misc, valid-type]
+        def training_step(self, model: Any, inputs: Any, *rest: Any, **named: Any) -> Any:
+            """Make the step: the rewards tell the guard its rows, not the batch."""
+            return base.training_step(self, model, inputs, *rest, **named)  # type: ignore[attr-defined]
+
+    return AnsweringTrainer
+
+
+def _prompts(rows: Sequence[Row]) -> dict[str, list[Any]]:
+    return {
+        "prompt": [row["messages"][:-1] for row in rows],
+        ROW: [str(row["id"]) for row in rows],
+    }
+
+
+def _means(scores: Sequence[Mapping[str, float]]) -> dict[str, float]:
+    names = ("reward", "supported", "covered", "refused")
+    return {name: sum(float(score[name]) for score in scores) / len(scores) for name in names}
+
+
+if __name__ == "__main__":
+    sys.exit(main(train))

@@ -1,0 +1,94 @@
+"""Write a trained language model or adapter whole, and compare it with the one in memory.
+
+A new process loads what was written: what saving lost shows in its logits.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from job import Job, Log, StopError  # type: ignore[import-not-found]  # beside this script
+from language_model_rows import PLAIN_TEMPLATE  # type: ignore[import-not-found]
+
+# Largest difference of a logit, as a share of the largest logit: of float32 sums in another order,
+# and of half precision, where a quantized base rounds once more.
+CLOSE: Final = {"float32": 1e-4, "bfloat16": 2e-2, "float16": 2e-2}
+COMPARED_TOKENS: Final = 64
+
+
+def write_result(
+    job: Job, model: Any, tokenizer: Any, ids: Sequence[int], task: str, log: Log
+) -> None:
+    """Write the model's folder; `ids` are a text that it is compared by. Raises StopError."""
+    import torch
+
+    log.tell("stage: writing the model")
+    written = Path(f"{job.model}.writing")
+    shutil.rmtree(written, ignore_errors=True)
+    if job.setting("parameters") == "full":
+        _to_dtype_of_base(model, job)
+        model.save_pretrained(str(written))
+        tokenizer.save_pretrained(str(written))
+    else:
+        model.save_pretrained(str(written), safe_serialization=True)
+        (written / "README.md").unlink(missing_ok=True)  # PEFT's card; ragkit writes one
+        if tokenizer.chat_template == PLAIN_TEMPLATE:
+            # The base has no template: the adapter is served with the one it was trained by.
+            (written / "chat_template.jinja").write_text(PLAIN_TEMPLATE, "utf-8")
+    model.eval()
+    text = list(ids[:COMPARED_TOKENS])
+    with torch.no_grad():
+        logits = model(input_ids=torch.tensor([text], device=model.device)).logits
+    compared = {"ids": text, "logits": logits.float().flatten()[-100_000:].tolist(), "task": task}
+    path = Path(job.log).with_name("logits.json")
+    path.write_text(json.dumps(compared), "utf-8")
+    if reason := reload(written, path, Path(job.log).with_name("job.json")):
+        raise StopError(
+            f"the written model is not the trained one ({reason}): the checkpoints stay; report"
+            " this base model"
+        )
+    written.rename(job.model)
+
+
+def reload(folder: Path, compared: Path, job: Path) -> str:
+    """Load a written model in a new process; return how it differs, "" where it does not."""
+    script = Path(__file__).with_name("language_model_reload.py")
+    done = subprocess.run(
+        [sys.executable, str(script), str(folder), str(compared), str(job)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if not done.returncode:
+        return ""
+    lines = [line.strip() for line in done.stderr.splitlines() if line.strip()]
+    return (lines or [f"exit code {done.returncode}"])[-1][:200]
+
+
+def difference(model: Any, compared: dict[str, Any]) -> str:
+    """Return how a model's logits differ from those that were noted; "" within the limit."""
+    import torch
+
+    model.eval()
+    with torch.no_grad():
+        logits = model(input_ids=torch.tensor([compared["ids"]], device=model.device)).logits
+    expected = torch.tensor(compared["logits"])
+    actual = logits.float().flatten().cpu()[-len(expected) :]
+    limit = CLOSE[str(model.dtype).removeprefix("torch.")]
+    apart = float((actual - expected).abs().max() / expected.abs().max().clamp(min=1e-6))
+    return "" if apart <= limit else f"logits are {apart:.2g} of the largest apart"
+
+
+def _to_dtype_of_base(model: Any, job: Job) -> None:
+    """Convert all weights to the base's type: they were trained in float32."""
+    import torch
+
+    config = json.loads((Path(job.base) / "config.json").read_text("utf-8"))
+    name = config.get("dtype") or config.get("torch_dtype") or "float32"
+    model.to(getattr(torch, name if name in CLOSE else "float32"))

@@ -1,0 +1,185 @@
+"""Train an adapter on preferences with TRL: `python preference.py job.json`.
+
+DPO learns from pairs of a chosen and a rejected answer, KTO from single answers that are liked or
+not. The rows reach the trainers as tokens, so that nothing is cut or dropped in silence.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+from guard import Guard  # type: ignore[import-not-found]  # beside this script
+from job import Job, Log, StopError, main, read_rows  # type: ignore[import-not-found]
+from language_model import (  # type: ignore[import-not-found]
+    CAUSAL,
+    is_first,
+    load_base,
+    measure_loss,
+    open_log,
+    run_trainer,
+    stopping_of,
+    trained_part,
+    trainer_arguments,
+    trainer_class,
+)
+from language_model_rows import (  # type: ignore[import-not-found]
+    Encoded,
+    Encoder,
+    load_tokenizer,
+    stop_tokens,
+)
+from language_model_write import write_result  # type: ignore[import-not-found]
+from training import dataset_of, run_within_memory, total_steps  # type: ignore[import-not-found]
+
+MEASURES = {"rewards/accuracies": "accuracy", "rewards/margins": "margin"}
+Columns = dict[str, list[Any]]
+
+
+def train(job: Job) -> None:
+    """Train the job's base on its rows and write the adapter, or the model."""
+    log = open_log(job)
+    log.tell("stage: reading the rows")
+    tokenizer = load_tokenizer(job.base)
+    encoder = Encoder(tokenizer, stop_tokens(job.base, tokenizer), job.setting("max_tokens"))
+    is_kto = job.setting("method") == "kto"
+    read = read_rated if is_kto else read_pairs
+    rows, encoded = read(encoder, read_rows(job.train, job.train_hash))
+    dev, encoded_dev = read(encoder, read_rows(job.dev, job.dev_hash))
+    encoder.check(encoded, log)
+    if is_kto:
+        _check_labels(rows, job)
+    count = len(rows["row"])
+    batch = min(job.setting("batch"), count)
+
+    def attempt(job: Job, micro_batch: int) -> None:
+        _attempt(job, tokenizer, (rows, dev), encoded_dev, log, batch, micro_batch)
+
+    run_within_memory(job, log, min(job.setting("micro_batch") or batch, batch), attempt)
+
+
+def read_pairs(encoder: Encoder, rows: Sequence[dict[str, Any]]) -> tuple[Columns, list[Encoded]]:
+    """Encode rows of a chosen and a rejected answer, as the trainer's collator reads them."""
+    same = [row["id"] for row in rows if row["chosen"].strip() == row["rejected"].strip()]
+    if same:
+        raise StopError(
+            f"{len(same)} rows prefer an answer to itself (rows {', '.join(same[:5])}): remove them"
+        )
+    chosen = [encoder.encode(row["id"], row["prompt"], row["chosen"]) for row in rows]
+    rejected = [encoder.encode(row["id"], row["prompt"], row["rejected"]) for row in rows]
+    columns: Columns = {
+        "prompt_ids": [row.prompt for row in chosen],
+        "chosen_ids": [row.answer for row in chosen],
+        "rejected_ids": [row.answer for row in rejected],
+        "row": [row.row for row in chosen],
+    }
+    return columns, [*chosen, *rejected]
+
+
+def read_rated(encoder: Encoder, rows: Sequence[dict[str, Any]]) -> tuple[Columns, list[Encoded]]:
+    """Encode rows of one answer that is liked or not, as the trainer's collator reads them."""
+    encoded = [encoder.encode(row["id"], row["prompt"], row["completion"]) for row in rows]
+    columns: Columns = {
+        "prompt_ids": [row.prompt for row in encoded],
+        "completion_ids": [row.answer for row in encoded],
+        "label": [bool(row["label"]) for row in rows],
+        "row": [row.row for row in encoded],
+    }
+    return columns, encoded
+
+
+def _check_labels(rows: Columns, job: Job) -> None:
+    if len(set(rows["label"])) < 2:
+        state = "liked" if rows["label"][0] else "disliked"
+        raise StopError(
+            f"all {len(rows['label'])} answers are {state}: KTO needs both: add the others"
+        )
+    if len(rows["label"]) < 2 or job.setting("batch") < 2 * job.setting("gpus"):
+        raise StopError("KTO compares the answers of a batch: set batch to 2 or more on each GPU")
+
+
+def with_others(rows: Columns, seed: int, at_once: int) -> Columns:
+    """Add another row's answer to each prompt, of the same batch: KTO's measure of drift.
+
+    The trainer reads rows in order then, so that they are shuffled here, once.
+    """
+    count = len(rows["row"])
+    drawn = [hashlib.sha256(f"{seed} {row}".encode()).hexdigest() for row in rows["row"]]
+    order = sorted(range(count), key=lambda n: drawn[n])
+    shuffled = {name: [values[n] for n in order] for name, values in rows.items()}
+    answers = shuffled["completion_ids"]
+    others = []
+    for n in range(len(order)):
+        start = n - n % at_once
+        end = min(start + at_once, len(order))
+        other = n - 1 if n > start else end - 1
+        others.append(answers[other if other != n else n - 1])
+    return {**shuffled, "KL_completion_ids": others}
+
+
+def _attempt(
+    job: Job,
+    tokenizer: Any,
+    rows: tuple[Columns, Columns],
+    encoded_dev: Sequence[Encoded],
+    log: Log,
+    batch: int,
+    micro_batch: int,
+) -> None:
+    log.tell("stage: loading the model")
+    count = len(rows[0]["row"])
+    steps = total_steps(job, count)
+    stopping = stopping_of(job, log, steps, lambda _: measure_loss(trainer, MEASURES))
+    guard = Guard(log, steps)
+    base, config, sets = _method(job, rows, batch, micro_batch)
+    trained = trained_part(job, CAUSAL)
+    trainer = trainer_class(base, job, guard, stopping, log)(
+        model=load_base(job, CAUSAL),
+        ref_model=None if trained else load_base(job, CAUSAL),
+        args=config,
+        train_dataset=dataset_of(sets[0]),
+        eval_dataset=dataset_of(sets[1]),
+        processing_class=tokenizer,
+        peft_config=trained,
+        callbacks=[stopping, guard],
+    )
+    run_trainer(trainer, job, stopping, log)
+    if is_first():
+        first = encoded_dev[0]
+        write_result(job, trainer.model, tokenizer, first.prompt + first.answer, CAUSAL, log)
+
+
+def _method(
+    job: Job, rows: tuple[Columns, Columns], batch: int, micro_batch: int
+) -> tuple[type, Any, Sequence[Columns]]:
+    """Return the trainer, its arguments, and the rows as it reads them."""
+    from trl import DPOConfig, DPOTrainer, KTOConfig, KTOTrainer
+
+    args = trainer_arguments(job, len(rows[0]["row"]), batch, micro_batch)
+    if job.setting("method") == "dpo":
+        return _reading_tokens(DPOTrainer), DPOConfig(**args, max_length=None), rows
+    at_once = max(2, args["per_device_train_batch_size"])
+    per_gpu = args["per_device_train_batch_size"] * args["gradient_accumulation_steps"]
+    args |= {
+        "per_device_train_batch_size": at_once,
+        "per_device_eval_batch_size": at_once,
+        "gradient_accumulation_steps": max(1, per_gpu // at_once),
+    }
+    sets = [with_others(columns, job.setting("seed"), at_once) for columns in rows]
+    return _reading_tokens(KTOTrainer), KTOConfig(**args, max_length=None), sets
+
+
+def _reading_tokens(base: Any) -> type:
+    class TokensTrainer(base):  # type: ignore[misc]
+        """The trainer without its own preparation, which cuts and drops rows."""
+
+        def _prepare_dataset(self, dataset: Any, *rest: Any, **named: Any) -> Any:
+            return dataset
+
+    return TokensTrainer
+
+
+if __name__ == "__main__":
+    sys.exit(main(train))
