@@ -70,7 +70,7 @@ def test_the_words_name_the_writer_the_cut_and_the_faults() -> None:
     )
     assert "Written by the model qwen: see whether its terms allow you to train on" in words
     assert "8 rows have a passage of more than 256 tokens" in words
-    assert "of 3 of them the answer stands there" in words
+    assert "Of 3 of them the answer stands there" in words
     assert "4 rows may be mislabelled; read them in review.jsonl" in words
     assert "Left out, 2 of them for a fault:\n  - 9: a gap to fill proves nothing\n" in words
     assert "  - 2: the query is blank (fault)" in words
@@ -79,7 +79,9 @@ def test_the_words_name_the_writer_the_cut_and_the_faults() -> None:
 
 
 def test_the_words_are_short_where_nothing_happened() -> None:
-    words = "\n".join(describe_card(card()))
+    quality = {**card()["quality"], "truncated": 8}
+    words = "\n".join(describe_card(card(quality=quality)))
+    assert "the answer stands there" not in words
     assert "Nothing was left out" in words
     assert "Written by" not in words
     assert "mislabelled" not in words

@@ -122,11 +122,13 @@ def describe_card(card: Mapping[str, Any]) -> Iterator[str]:
         f" passages {_range(quality['positive_tokens'])}"
     )
     if quality["truncated"]:
+        cut = (
+            f" Of {quality['answers_cut']} of them the answer stands there: train on more tokens"
+            " (max_tokens of the recipe), or ingest with smaller chunks."
+        )
         yield (
             f"- {quality['truncated']} rows have a passage of more than {quality['max_tokens']}"
-            " tokens, the rest of which is not trained on; of"
-            f" {quality['answers_cut']} of them the answer stands there: train on more tokens"
-            " (max_tokens of the recipe), or ingest with smaller chunks"
+            f" tokens, the rest of which is not trained on.{cut if quality['answers_cut'] else ''}"
         )
     yield (
         f"- Hard negatives: {quality['negatives_a_row']} a row on average; ranks 5 to 50 of"
