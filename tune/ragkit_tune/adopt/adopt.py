@@ -232,16 +232,18 @@ def _name_adapter(candidate: Candidate, settings: Settings) -> Adoption:
 
 
 def _prompt_notes(candidate: Candidate, settings: Settings) -> Iterator[str]:
+    """Yield a note where the prompts changed since a run's rows were rendered."""
+    from ragkit.prompts.messages import PACKING
     from ragkit.prompts.templates import Templates
 
     data = candidate.data()
-    trained = (data.card.get("prompt") if data is not None else None) or {}
-    if isinstance(trained, dict):
-        templates = Templates(settings.prompts, settings.collection)
-        for language in ("en", "zh"):
-            version = templates.version("system", "user", language=language)
-            if trained.get(language, version) != version:
-                yield (
-                    f"it was trained with version {trained[language]} of the {language} prompts,"
-                    f" which are {version} now: answers may be worse"
-                )
+    trained = (data.card.get("prompts") if data is not None else None) or ()
+    templates = Templates(settings.prompts, settings.collection)
+    versions = [templates.version("system", "user", language=code) for code in ("en", "zh")]
+    current = {f"{version}-{PACKING}" for version in versions}
+    stale = [str(version) for version in trained if version not in current]
+    if stale:
+        yield (
+            f"it was trained with prompts of version {', '.join(stale)}, and they are"
+            f" {', '.join(sorted(current))} now: answers may be worse"
+        )

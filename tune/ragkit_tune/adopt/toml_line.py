@@ -14,7 +14,7 @@ from ragkit.errors import SettingsError, UsageError
 from ragkit.system.private_files import private
 
 _BOM: Final = "\ufeff"
-_TABLE: Final = re.compile(r"\s*\[([^\[\]]*)\]\s*(?:#.*)?\Z")
+_TABLE: Final = re.compile(r"\[([^\[\]]*)\]\s*(?:#.*)?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,10 +79,8 @@ def _edit(text: str, table: str, key: str, written: str) -> tuple[str, str, str]
     lines = text.splitlines(keepends=True)
     end = "\r\n" if "\r\n" in text else "\n"
     line = f"{key} = {written}{end}"
-    header = next(
-        (n for n, row in enumerate(lines) if (m := _TABLE.match(row)) and m[1].strip() == table),
-        None,
-    )
+    headers = (_TABLE.fullmatch(row.removeprefix(_BOM).strip()) for row in lines)
+    header = next((n for n, m in enumerate(headers) if m and m[1].strip() == table), None)
     if header is None:
         gap = "" if not text else end if text.endswith("\n") else end * 2
         added = f"{gap}[{table}]{end}{line}"
@@ -94,8 +92,8 @@ def _edit(text: str, table: str, key: str, written: str) -> tuple[str, str, str]
         if assigned.match(lines[number]):
             edited = "".join([*lines[:number], line, *lines[number + 1 :]])
             return lines[number], line, edited
-    head = lines[header] if lines[header].endswith("\n") else lines[header] + end
-    return "", line, "".join([*lines[:header], head, line, *lines[header + 1 :]])
+    added = line if lines[header].endswith("\n") else end + line
+    return "", added, "".join([*lines[: header + 1], added, *lines[header + 1 :]])
 
 
 def _read(file: Path) -> str | None:
