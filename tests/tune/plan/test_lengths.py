@@ -53,18 +53,23 @@ def test_an_embedder_reads_queries_positives_and_negatives_apart(
     read = lengths(data, tokenizer, "embedder", max_tokens=25)
     assert read.rows == 2
     assert read.longest(8) == [(8, 4), (8, 25), (8, 20)]
-    assert read.usual(1) == [(1, 4), (1, 18), (1, 20)]
+    assert read.usual(1) == [(1, 4), (1, 18), (1, 15)]  # the first row borrows another's positive
     assert read.counted
+    assert lengths(data, tokenizer, "embedder", negatives=0).longest(8) == [(8, 4), (8, 30)]
 
 
 def test_a_reranker_reads_a_query_with_each_passage(tmp_path: Path, tokenizer: Path) -> None:
     read = lengths(pairs(tmp_path, (3, 10, 0), (4, 30, 20)), tokenizer, "reranker")
-    assert read.longest(8) == [(16, 34)]
+    assert read.longest(8) == [(32, 34)]  # the positive and three negatives
 
 
 def test_the_longest_row_is_counted_among_many(tmp_path: Path, tokenizer: Path) -> None:
     rows = [(3, 10, 0)] * 4001 + [(3, 99, 0)] + [(3, 10, 0)] * 4000
-    assert lengths(pairs(tmp_path, *rows), tokenizer, "embedder").longest(1) == [(1, 3), (1, 99)]
+    assert lengths(pairs(tmp_path, *rows), tokenizer, "embedder").longest(1) == [
+        (1, 3),
+        (1, 99),
+        (1, 99),
+    ]
 
 
 def test_without_a_tokenizer_every_row_is_the_longest(tmp_path: Path) -> None:

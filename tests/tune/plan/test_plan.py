@@ -41,7 +41,9 @@ def data(tmp_path: Path) -> DataSet:
 
 
 def make(base: Path, data: DataSet, target: Target = RAM, **values: Any) -> Plan:
-    recipe = read_recipe(None, kind="embedder", base=str(base), data=str(data.folder), **values)
+    recipe = read_recipe(
+        None, kind="embedder", base=str(base), data=str(data.folder), **{"negatives": 0, **values}
+    )
     return plan(recipe, data, target, flop_per_s=1e12, watts=300, price=2.0)
 
 

@@ -1,7 +1,7 @@
 """The plan's memory against what a step really takes, by the probe.
 
 Measured on two shared cores, one thread, torch 2.13, glibc with MALLOC_MMAP_THRESHOLD_, MiB above a
-process with its libraries; random weights. The formula was not changed after these were measured.
+process with its libraries; random weights. The formula was made before these were measured.
 """
 
 from __future__ import annotations

@@ -89,19 +89,19 @@ def _counter(tokenizer: Path) -> Callable[[str], int]:
 def _texts(recipe: Recipe) -> Callable[[Mapping[str, Any]], list[list[str]]]:
     """Return how a row becomes passes, and each pass texts."""
     if recipe.kind == "embedder":
-        return lambda row: [
-            [row["query"]],
-            [row["positive"]],
-            *([n] for n in row.get("negatives", [])),
-        ]
+        return lambda row: [[row["query"]], *([text] for text in _passages(row, recipe.negatives))]
     if recipe.kind == "reranker":
-        return lambda row: [
-            [
-                f"{row['query']} {passage}"
-                for passage in (row["positive"], *row.get("negatives", []))
-            ]
-        ]
+        return lambda row: [[f"{row['query']} {text}" for text in _passages(row, recipe.negatives)]]
     return lambda row: [_chat(row)]
+
+
+def _passages(row: Mapping[str, Any], negatives: int) -> list[str]:
+    """Return the positive and so many negatives; for those that a row lacks others' positives come.
+
+    The row's own positive stands for them, which is as long on average.
+    """
+    texts = [row["positive"], *row.get("negatives", [])[:negatives]]
+    return texts + [row["positive"]] * (negatives + 1 - len(texts))
 
 
 def _chat(row: Mapping[str, Any]) -> list[str]:
