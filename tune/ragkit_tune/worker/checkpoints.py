@@ -68,20 +68,18 @@ class Stopping(TrainerCallback):
         self, args: Any, state: Any, control: Any, model: Any = None, **rest: Any
     ) -> None:
         """Measure every so many steps, and at the last one."""
-        is_over = 0 < self._seconds <= self._log.seconds
+        is_over = from_first(0 < self._seconds <= self._log.seconds)
         if state.global_step % self._save_every == 0:
             control.should_save = True
         if state.global_step % self._every and state.global_step < state.max_steps and not is_over:
             return
-        values = self._measure(model)
+        values = from_first(self._measure(model))
         score = self._sign * values[self._name]
         if self.best is None or score > self.best:
             self.best, self.best_step, self.without = score, state.global_step, 0
         else:
             self.without += 1
-        self._log.write(
-            step=state.global_step, dev=values, seconds=round(self._log.seconds, 3)
-        )
+        self._log.write(step=state.global_step, dev=values, seconds=round(self._log.seconds, 3))
         self._log.tell(
             f"stage: step {state.global_step}, dev {self._name} {values[self._name]:.4f}"
             + (", the best so far" if self.best_step == state.global_step else "")
@@ -119,10 +117,11 @@ class WholeCheckpoints:
                 about = {**identity(self.job), "step": step, "stopping": self.stopping.state()}
                 about["seconds"] = self.log_file.seconds
                 (written / ABOUT).write_text(json.dumps(about, indent=2), "utf-8")
-                _flush(written)
+                flush_folder(written)
                 shutil.rmtree(place, ignore_errors=True)
                 written.rename(place)
-                _flush_folder(place.parent)
+                _flush_names(place.parent)
+                shutil.rmtree(staging, ignore_errors=True)
                 _remove_old(Path(self.job.checkpoints), self.stopping.best_step)
                 self.log_file.write(step=step, event="checkpoint")
         except (OSError, RuntimeError) as error:
@@ -172,28 +171,48 @@ def read_checkpoint(job: Job) -> dict[str, Any]:
     return about
 
 
-def best_folder(job: Job, step: int) -> Path:
-    """Return the folder of the checkpoint of a step."""
-    return Path(job.checkpoints) / f"step-{step:06d}"
+def newest_checkpoint(folder: Path) -> Path | None:
+    """Return the newest whole checkpoint."""
+    steps = {
+        int(path.name.removeprefix("step-")): path
+        for path in folder.glob("step-*")
+        if (path / ABOUT).is_file()
+    }
+    return steps[max(steps)] if steps else None
+
+
+def from_first(value: Any) -> Any:
+    """Return the first process's value in all processes: they must decide alike, or wait for ever.
+
+    Without several processes it is the value itself.
+    """
+    from torch import distributed
+
+    if not (distributed.is_available() and distributed.is_initialized()):
+        return value
+    values = [value]
+    distributed.broadcast_object_list(values, src=0)
+    return values[0]
 
 
 def _remove_old(folder: Path, best_step: int) -> None:
-    steps = sorted(path for path in folder.glob("step-*") if path.is_dir())
+    paths = (path for path in folder.glob("step-*") if path.is_dir())
+    steps = sorted(paths, key=lambda path: int(path.name.removeprefix("step-")))
     for path in steps[:-NEWEST]:
         if path.name != f"step-{best_step:06d}":
             shutil.rmtree(path)
 
 
-def _flush(folder: Path) -> None:
+def flush_folder(folder: Path) -> None:
     """Write everything below a folder to the disk itself."""
     for path in sorted(folder.rglob("*")):
         if path.is_file():
             with path.open("rb") as file:
                 os.fsync(file.fileno())
-    _flush_folder(folder)
+    _flush_names(folder)
 
 
-def _flush_folder(folder: Path) -> None:
+def _flush_names(folder: Path) -> None:
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(descriptor)

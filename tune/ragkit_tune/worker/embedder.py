@@ -2,40 +2,43 @@
 
 from __future__ import annotations
 
-import json
-import shutil
-import subprocess
 import sys
-from pathlib import Path
+from functools import partial
 from typing import Any, Final
 
-from checkpoints import Stopping  # type: ignore[import-not-found]
-from guard import Guard, with_row_ids  # type: ignore[import-not-found]
+from batches import batches_of_run  # type: ignore[import-not-found]  # beside this script
+from guard import ROW, Guard, with_row_ids  # type: ignore[import-not-found]
 from job import Job, Log, StopError, main  # type: ignore[import-not-found]
+from model_write import COMPARED, write_model  # type: ignore[import-not-found]
 from retrieval import corpus_of, measure_embedder  # type: ignore[import-not-found]
+from row_checks import check_lengths  # type: ignore[import-not-found]
 from training import (  # type: ignore[import-not-found]
     Rows,
     arguments,
     dataset_of,
+    divisor,
     finish_training,
+    is_first,
+    open_log,
     read_pairs,
     row_ids,
     run_within_memory,
+    stopping_of,
     total_steps,
     trainer_class,
+    whole_batch,
 )
 
-COMPARED: Final = 10  # vectors that the written model is compared by
-CLOSE: Final = 1e-4  # largest difference of a coordinate, of float32 sums in another order
+_SHOWN_CHARS: Final = 300  # of each text of the first row, in the log
 _IN_BATCH: Final = ("mnrl", "cached-mnrl", "gist")  # losses that see a batch whole
 
 
 def train(job: Job) -> None:
     """Train the job's base on its rows and write the model."""
     rows = read_pairs(job)
-    log = Log(job.log, from_step=_step_of(job), is_writer=_is_first())
+    log = open_log(job)
     log.tell("stage: loading the model")
-    batch = min(job.setting("batch"), len(rows.train))
+    batch = whole_batch(job, len(rows.train))
     micro_batch = min(job.setting("micro_batch") or batch, batch)
 
     def attempt(job: Job, micro_batch: int) -> None:
@@ -45,71 +48,77 @@ def train(job: Job) -> None:
 
 
 def _attempt(job: Job, rows: Rows, log: Log, batch: int, micro_batch: int) -> None:
-    from sentence_transformers import SentenceTransformerTrainer, SentenceTransformerTrainingArguments
-    from sentence_transformers.base.training_args import BatchSamplers
+    from sentence_transformers import SentenceTransformerTrainer
 
     model = load(job.base)
     limit = model.max_seq_length
     model.max_seq_length = min(limit or 512, job.setting("max_tokens"))
-    prefixes = {"query": job.prefixes["query"], "document": job.prefixes["passage"]}
-    model.prompts = prefixes
-    _tell_of_long_rows(model, rows, log)
+    model.prompts = {"query": job.prefixes["query"], "document": job.prefixes["passage"]}
+    _check_lengths(model, rows, log)
     if job.setting("parameters") == "lora":
         _add_lora(model, job)
     corpus = corpus_of(rows.dev, rows.train)
 
-    def embed(texts: list[str], kind: str) -> Any:
-        return model.encode(
-            texts, prompt=job.prefixes[kind], normalize_embeddings=True,
-            batch_size=32, show_progress_bar=False,
-        )  # fmt: skip
+    def measure(_: Any) -> dict[str, float]:
+        embed = partial(encode, model)
+        return measure_embedder(embed, rows.dev, corpus)  # type: ignore[no-any-return]
 
     steps = total_steps(job, len(rows.train))
-    every = job.setting("evaluate_every") or max(1, steps // 10)
-    stopping = Stopping(
-        log,
-        lambda _: measure_embedder(embed, rows.dev, corpus),
-        name="ndcg@10",
-        every=every,
-        save_every=job.setting("save_every") or every,
-        patience=job.setting("patience"),
-        minutes=job.setting("minutes"),
-    )
+    stopping = stopping_of(job, log, steps, measure)
     guard = Guard(log, steps)
     gpus = job.setting("gpus")
     whole = job.setting("loss") in _IN_BATCH
-    at_once = batch // gpus if whole else min(micro_batch, batch // gpus)
-    accumulation = 1 if whole else max(1, batch // (at_once * gpus))
-    columns = {"query": [row["query"] for row in rows.train], "positive": [row["positive"] for row in rows.train]}
-    for n in range(len(rows.train[0]["negatives"])):
-        columns[f"negative_{n + 1}"] = [row["negatives"][n] for row in rows.train]
-    dataset = {**columns, **row_ids(rows.train)}
-    if job.setting("loss") in ("margin-mse", "kl"):
-        dataset["label"] = _labels(job, rows, model)
-    prompts = {name: prefixes["query" if name == "query" else "document"] for name in columns}
-    args = SentenceTransformerTrainingArguments(
-        **arguments(job, steps, at_once, accumulation),
-        batch_sampler=BatchSamplers.NO_DUPLICATES,
-        dataloader_drop_last=len(rows.train) >= batch,
-        prompts=prompts,
-    )
-    kind = trainer_class(SentenceTransformerTrainer, job, guard, stopping, log)
+    at_once = batch // gpus if whole else divisor(batch // gpus, micro_batch)
+    accumulation = batch // gpus // at_once
+    make_batches = batches_of_run(steps * accumulation, gpus, unique=whole)
+    kind = trainer_class(SentenceTransformerTrainer, job, guard, stopping, log, make_batches)
     trainer = kind(
         model=model,
-        args=args,
-        train_dataset=dataset_of(dataset),
+        args=_arguments(job, rows, steps, at_once, accumulation),
+        train_dataset=dataset_of(_columns(job, rows)),
         loss=_loss(job, model, micro_batch, gpus),
         callbacks=[stopping, guard],
     )
-    trainer.data_collator = _Collator(trainer.data_collator)
+    trainer.data_collator = Collator(trainer.data_collator)
     if not job.resume:
-        log.write(step=0, dev=measure_embedder(embed, rows.dev, corpus), seconds=0.0)
+        log.write(step=0, dev=measure(model), seconds=0.0)
     finish_training(trainer, job, stopping, log)
-    if _is_first():
+    if is_first():
         _write(job, model, rows, limit, log)
 
 
-class _Collator:
+def _arguments(job: Job, rows: Rows, steps: int, at_once: int, accumulation: int) -> Any:
+    from sentence_transformers import SentenceTransformerTrainingArguments
+
+    names = [name for name in _columns(job, rows, labels=False) if name != ROW]
+    kinds = {name: "query" if name == "query" else "passage" for name in names}
+    return SentenceTransformerTrainingArguments(
+        **arguments(job, steps, at_once, accumulation),
+        dataloader_drop_last=len(rows.train) >= at_once * job.setting("gpus"),
+        prompts={name: job.prefixes[kind] for name, kind in kinds.items()},
+    )
+
+
+def _columns(job: Job, rows: Rows, *, labels: bool = True) -> dict[str, Any]:
+    """Return the columns that the loss wants, and that of the row ids."""
+    train = rows.train
+    columns: dict[str, Any] = {name: [row[name] for row in train] for name in ("query", "positive")}
+    for n in range(len(train[0]["negatives"])):
+        columns[f"negative_{n + 1}"] = [row["negatives"][n] for row in train]
+    if labels and job.setting("loss") in ("margin-mse", "kl"):
+        columns["label"] = _labels(job, rows)
+    return {**columns, **row_ids(train)}
+
+
+def encode(model: Any, texts: list[str], kind: str) -> Any:
+    """Return unit vectors of queries or passages, with the prefix that the model has for them."""
+    prompt = model.prompts["query" if kind == "query" else "document"]
+    return model.encode(
+        texts, prompt=prompt, normalize_embeddings=True, batch_size=32, show_progress_bar=False
+    )
+
+
+class Collator:
     """The trainer's collator without the row ids, with its attributes."""
 
     def __init__(self, collator: Any) -> None:
@@ -161,9 +170,7 @@ def _loss(job: Job, model: Any, micro_batch: int, gpus: int) -> Any:
             model, scale=scale, mini_batch_size=micro_batch, gather_across_devices=gather
         )
     else:
-        loss = losses.MultipleNegativesRankingLoss(
-            model, scale=scale, gather_across_devices=gather
-        )
+        loss = losses.MultipleNegativesRankingLoss(model, scale=scale, gather_across_devices=gather)
     dimensions = list(job.setting("matryoshka"))
     if dimensions:
         whole = model.get_sentence_embedding_dimension()
@@ -175,7 +182,7 @@ def _loss(job: Job, model: Any, micro_batch: int, gpus: int) -> Any:
     return loss
 
 
-def _labels(job: Job, rows: Rows, model: Any) -> list[list[float]]:
+def _labels(job: Job, rows: Rows) -> list[list[float]]:
     """Return a teacher's scores of each row: the rows' own, or by the teacher's vectors."""
     if all(row["scores"] for row in rows.train):
         scores = [row["scores"] for row in rows.train]
@@ -194,9 +201,13 @@ def _labels(job: Job, rows: Rows, model: Any) -> list[list[float]]:
 def _teach(teacher: Any, rows: Rows) -> list[list[float]]:
     scores = []
     for row in rows.train:
-        query = teacher.encode([row["query"]], prompt_name=_named(teacher, "query"), normalize_embeddings=True)
+        query = teacher.encode(
+            [row["query"]], prompt_name=_named(teacher, "query"), normalize_embeddings=True
+        )
         texts = [row["positive"], *row["negatives"]]
-        passages = teacher.encode(texts, prompt_name=_named(teacher, "document"), normalize_embeddings=True)
+        passages = teacher.encode(
+            texts, prompt_name=_named(teacher, "document"), normalize_embeddings=True
+        )
         scores.append([float(value) for value in passages @ query[0]])
     return scores
 
@@ -217,59 +228,44 @@ def _add_lora(model: Any, job: Job) -> None:
     model[0].model = get_peft_model(model[0].model, config)
 
 
-def _tell_of_long_rows(model: Any, rows: Rows, log: Log) -> None:
-    """Say how many passages are cut: they are trained on without their end."""
-    limit = model.max_seq_length
-    tokenizer = model.tokenizer
-    long_rows = [
-        row["id"]
-        for row in rows.train
-        if len(row["positive"]) > limit  # a token has a character at least
-        and len(tokenizer(row["positive"], truncation=False)["input_ids"]) > limit
-    ]
-    if long_rows:
-        log.write(step=0, event=f"{len(long_rows)} passages are cut at {limit} tokens")
-        log.tell(
-            f"stage: {len(long_rows)} of {len(rows.train)} passages are cut at {limit} tokens,"
-            f" such as that of row {long_rows[0]}"
-        )
+def _check_lengths(model: Any, rows: Rows, log: Log) -> None:
+    """Show what is trained of the first row; name the rows that are cut, or refuse them."""
+    tokenizer, limit = model.tokenizer, model.max_seq_length
+    query, passage = model.prompts["query"], model.prompts["document"]
+
+    def count(row: dict[str, Any]) -> int:
+        texts = (query + row["query"], passage + row["positive"])
+        # A token has a character at least, and two are special.
+        long_texts = [text for text in texts if len(text) + 2 > limit]
+        return max((len(tokenizer(text, truncation=False)["input_ids"]) for text in long_texts),
+                   default=0)  # fmt: skip
+
+    def tell(text: str) -> None:
+        log.write(step=0, event=text)
+        log.tell(f"stage: {text}")
+
+    check_lengths(rows.train, count, limit, tell)
+    texts = (query + rows.train[0]["query"], passage + rows.train[0]["positive"])
+    cut = tokenizer(list(texts), truncation=True, max_length=limit)["input_ids"]
+    decoded = [tokenizer.decode(ids)[:_SHOWN_CHARS] for ids in cut]
+    log.write(step=0, event="first row", row=str(rows.train[0]["id"]), texts=decoded)
 
 
 def _write(job: Job, model: Any, rows: Rows, limit: int, log: Log) -> None:
-    """Write the model whole, and compare it with the one in memory, loaded by a new process."""
-    log.tell("stage: writing the model")
+    """Write the model whole, with LoRA's weights merged and the base's length."""
     if job.setting("parameters") == "lora":
         model[0].model = model[0].model.merge_and_unload()
     model.max_seq_length = limit
-    written = Path(f"{job.model}.writing")
-    shutil.rmtree(written, ignore_errors=True)
-    model.save_pretrained(str(written), create_model_card=False)
-    texts = [row["positive"] for row in rows.dev][:COMPARED]
-    vectors = model.encode(texts, prompt=job.prefixes["passage"], normalize_embeddings=True)
-    compare = Path(job.log).with_name("vectors.json")
-    compare.write_text(json.dumps({"texts": texts, "vectors": vectors.tolist()}), "utf-8")
-    script = Path(__file__).with_name("reload.py")
-    done = subprocess.run(
-        [sys.executable, str(script), str(written), str(compare), str(CLOSE)],
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
-    if done.returncode:
-        lines = [line for line in done.stderr.splitlines() if line.strip()] or ["no reason"]
-        raise StopError(
-            f"the written model is not the trained one ({lines[-1].strip()[:200]}): the checkpoints"
-            " stay; report this base model"
-        )
-    written.rename(job.model)
-
-
-def _step_of(job: Job) -> int:
-    return int(Path(job.resume).name.rpartition("-")[2]) if job.resume else 0
-
-
-def _is_first() -> bool:
-    from os import environ
-
-    return environ.get("RANK", "0") == "0"
+    half = COMPARED // 2
+    queries = [row["query"] for row in rows.dev][:half]
+    passages = [row["positive"] for row in rows.dev][: COMPARED - half]
+    vectors = [*encode(model, queries, "query"), *encode(model, passages, "passage")]
+    write_model(
+        job,
+        log,
+        lambda folder: model.save_pretrained(folder, create_model_card=False),
+        {"queries": queries, "passages": passages, "vectors": [v.tolist() for v in vectors]},
+    )
 
 
 if __name__ == "__main__":

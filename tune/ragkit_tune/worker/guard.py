@@ -18,9 +18,8 @@ from collections.abc import Callable, Sequence
 from statistics import median
 from typing import Any, Final
 
-from transformers import TrainerCallback
-
 from job import Log, StopError  # type: ignore[import-not-found]  # beside this script
+from transformers import TrainerCallback
 
 ROW: Final = "row"  # the column of row ids
 IDS_OF_BATCH: Final = 8  # that a message and the log name
@@ -59,7 +58,7 @@ class Guard(TrainerCallback):
         if not logs or "loss" not in logs:
             return
         loss, norm = float(logs["loss"]), float(logs.get("grad_norm") or 0.0)
-        rows, tokens = self.rows, self.tokens
+        rows, tokens = self.rows, self.tokens * args.world_size
         self.rows, self.tokens = [], 0
         self._log.write(
             step=state.global_step,

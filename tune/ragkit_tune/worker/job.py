@@ -18,6 +18,13 @@ from typing import Any
 
 WRONG_JOB = 2  # exit codes
 STOPPED = 1
+RECIPE_KEYS = frozenset(
+    """
+    kind base data loss method matryoshka teacher parameters bits rank alpha precision batch
+    micro_batch negatives max_tokens epochs steps minutes learning_rate warmup schedule weight_decay
+    clip optimizer checkpointing evaluate_every save_every patience scale seed gpus sharding
+    """.split()
+)
 
 
 class StopError(Exception):
@@ -65,6 +72,8 @@ def read_job(path: Path) -> Job:
     names = {field.name for field in fields(Job)}
     if unknown := sorted(set(values) - names):
         raise JobError(f"{path}: unknown key {unknown[0]!r}: start the run anew with this ragkit")
+    if unknown := sorted(set(values.get("recipe") or ()) - RECIPE_KEYS):
+        raise JobError(f"{path}: unknown key {unknown[0]!r} in the recipe: use this ragkit's keys")
     try:
         return Job(**values)
     except TypeError as error:
@@ -91,8 +100,7 @@ class Log:
         self._path = Path(path)
         self._is_writer = is_writer
         self.seconds_before = 0.0
-        if is_writer:
-            self._cut(from_step)
+        self.cut(from_step)
         self._started = monotonic()
 
     @property
@@ -117,8 +125,10 @@ class Log:
         if self._is_writer:
             print(line, flush=True)  # noqa: T201  the protocol of a worker
 
-    def _cut(self, step: int) -> None:
+    def cut(self, step: int) -> None:
         """Drop the lines after a step: a run that is resumed writes them again."""
+        if not self._is_writer:
+            return
         if not self._path.exists():
             descriptor = os.open(self._path, os.O_CREAT | os.O_WRONLY, 0o600)
             os.close(descriptor)
@@ -141,28 +151,22 @@ class Log:
 
 def main(train: Callable[[Job], None]) -> int:
     """Run a worker on the job file that its command line names; return the exit code."""
-    os.environ.update(HF_HUB_OFFLINE="1", HF_HUB_DISABLE_PROGRESS_BARS="1")
     try:
-        job = read_job(Path(sys.argv[1]))
-        _hide_bars()
-        train(job)
+        train(read_job(Path(sys.argv[1])))
     except JobError as error:
-        print(f"stopped: {error}", flush=True)  # noqa: T201
-        return WRONG_JOB
+        return _stopped(str(error), WRONG_JOB)
     except StopError as error:
-        print(f"stopped: {error}", flush=True)  # noqa: T201
-        return STOPPED
+        return _stopped(str(error), STOPPED)
     except OSError as error:
         if error.errno is None:
             raise
         where = error.filename or "a file"
-        print(f"stopped: {where} cannot be written or read ({error.strerror}): mend it, then resume", flush=True)  # noqa: T201, E501
-        return STOPPED
+        reason = f"{where} cannot be written or read ({error.strerror}): mend it, then resume"
+        return _stopped(reason, STOPPED)
     return 0
 
 
-def _hide_bars() -> None:
-    """Leave standard output to lines of progress, and standard error to what is wrong."""
-    from transformers.utils import logging
-
-    logging.disable_progress_bar()
+def _stopped(reason: str, code: int) -> int:
+    sys.stdout.write(f"stopped: {reason}\n")
+    sys.stdout.flush()
+    return code

@@ -35,7 +35,9 @@ def measure_embedder(
     scores = embed(queries, "query") @ embed(list(corpus), "passage").T
     top = scores.argsort(axis=1)[:, ::-1][:, :DEPTH]
     ranked = [[corpus[index] for index in row] for row in top]
-    return _average([_score(ranking, wanted[query]) for ranking, query in zip(ranked, queries, strict=True)])
+    return _average(
+        [_score(ranking, wanted[query]) for ranking, query in zip(ranked, queries, strict=True)]
+    )
 
 
 def measure_reranker(

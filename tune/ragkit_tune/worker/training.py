@@ -3,15 +3,26 @@
 from __future__ import annotations
 
 import gc
+import os
 import random
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
-from checkpoints import Stopping, WholeCheckpoints, read_checkpoint  # type: ignore[import-not-found]
+from checkpoints import (  # type: ignore[import-not-found]  # beside this script
+    Stopping,
+    WholeCheckpoints,
+    newest_checkpoint,
+    read_checkpoint,
+)
 from guard import ROW, Guard, RowsOfStep, check_weights  # type: ignore[import-not-found]
 from job import Job, Log, StopError, read_rows  # type: ignore[import-not-found]
+from row_checks import (  # type: ignore[import-not-found]
+    check_pairs,
+    check_prefixes,
+    positives_of,
+)
 
 SCHEDULES: Final = {"cosine": "cosine", "linear": "linear", "constant": "constant_with_warmup"}
 _OPTIMIZERS: Final = {"adamw": "adamw_torch", "adamw-8bit": "adamw_8bit"}
@@ -29,27 +40,19 @@ def read_pairs(job: Job) -> Rows:
     """Read the rows of train and dev. Raises StopError for changed, empty or wrong rows."""
     train = read_rows(job.train, job.train_hash)
     dev = read_rows(job.dev, job.dev_hash)
-    for row in (*train, *dev):
-        if not row["query"].strip() or not row["positive"].strip():
-            raise StopError(f"row {row['id']} is blank: remove it, or make the rows anew")
-    shared = {row["query"] for row in train} & {row["query"] for row in dev}
-    if shared:
-        raise StopError(
-            f"{len(shared)} queries are in both train and dev, such as {min(shared)[:60]!r}: make"
-            " the rows anew"
-        )
+    check_pairs(train, dev)
+    check_prefixes([*train, *dev], dict(job.prefixes))
     return Rows(with_negatives(train, job.setting("negatives"), job.setting("seed")), dev)
 
 
-def with_negatives(
-    rows: Sequence[dict[str, Any]], count: int, seed: int
-) -> list[dict[str, Any]]:
+def with_negatives(rows: Sequence[dict[str, Any]], count: int, seed: int) -> list[dict[str, Any]]:
     """Give each row `count` negatives: its own first, then positives of other groups, drawn.
 
     A drawn passage is one that the row would meet in its batch anyway. Rows with a teacher's
     scores keep what they have.
     """
-    draw = random.Random(seed)
+    draw = random.Random(seed)  # noqa: S311  no secret
+    positives = positives_of(rows)
     filled = []
     for row in rows:
         negatives = list(row["negatives"][:count])
@@ -58,7 +61,11 @@ def with_negatives(
                 if len(negatives) == count:
                     break
                 other = draw.choice(rows)
-                if other["group"] != row["group"] and other["positive"] not in negatives:
+                if (
+                    other.get("group", other["id"]) != row.get("group", row["id"])
+                    and other["positive"] not in negatives
+                    and other["positive"] not in positives[row["query"]]
+                ):
                     negatives.append(other["positive"])
         filled.append({**row, "negatives": negatives})
     least = min(len(row["negatives"]) for row in filled)
@@ -71,9 +78,57 @@ def with_negatives(
 
 def total_steps(job: Job, rows: int) -> int:
     """Return the steps of the optimizer: as set, or by the epochs."""
-    batch = min(job.setting("batch"), rows)
+    batch = whole_batch(job, rows)
     by_epochs = round(job.setting("epochs") * rows / batch)
     return max(1, job.setting("steps") or by_epochs)
+
+
+def whole_batch(job: Job, rows: int) -> int:
+    """Return the rows of a step: as set, but no more than there are, and equally many a GPU.
+
+    Raises StopError where the GPUs outnumber the rows.
+    """
+    gpus = job.setting("gpus")
+    batch = min(job.setting("batch"), rows) // gpus * gpus
+    if not batch:
+        raise StopError(f"{rows} rows cannot be shared by {gpus} GPUs: lower gpus, or add rows")
+    return int(batch)
+
+
+def is_first() -> bool:
+    """Tell whether this is the process that writes."""
+    return os.environ.get("RANK", "0") == "0"
+
+
+def open_log(job: Job) -> Log:
+    """Open the log of a job, from the step that it goes on from."""
+    step = int(Path(job.resume).name.rpartition("-")[2]) if job.resume else 0
+    return Log(job.log, from_step=step, is_writer=is_first())
+
+
+def stopping_of(
+    job: Job, log: Log, steps: int, measure: Callable[[Any], dict[str, float]]
+) -> Stopping:
+    """Make what measures retrieval on the dev set, saves, and ends the run."""
+    every = job.setting("evaluate_every") or max(1, steps // 10)
+    return Stopping(
+        log,
+        measure,
+        name="ndcg@10",
+        every=every,
+        save_every=job.setting("save_every") or every,
+        patience=job.setting("patience"),
+        minutes=job.setting("minutes"),
+    )
+
+
+def divisor(number: int, limit: int) -> int:
+    """Return the largest divisor of a number that is at most a limit.
+
+    >>> divisor(32, 5), divisor(7, 4), divisor(8, 8)
+    (4, 1, 8)
+    """
+    return max(n for n in range(1, max(1, min(number, limit)) + 1) if number % n == 0)
 
 
 def precision_of(job: Job) -> str:
@@ -124,10 +179,21 @@ def arguments(job: Job, steps: int, micro_batch: int, accumulation: int) -> dict
     }
 
 
-def trainer_class(base: type, job: Job, guard: Guard, stopping: Stopping, log: Log) -> Any:
+def trainer_class(
+    base: type,
+    job: Job,
+    guard: Guard,
+    stopping: Stopping,
+    log: Log,
+    make_batches: Callable[..., Any],
+) -> Any:
     """Make a trainer of sentence-transformers that is guarded and writes whole checkpoints."""
 
     class GuardedTrainer(RowsOfStep, WholeCheckpoints, base):  # type: ignore[misc, valid-type]
+        def get_batch_sampler(self, dataset: Any, **named: Any) -> Any:
+            """Return the batches of the whole run."""
+            return make_batches(dataset, **named)
+
         def add_model_card_callback(self, *rest: Any) -> None:
             """Write no card: it would quote rows."""
 
@@ -154,7 +220,9 @@ def _save_trainable(model: Any, folder: Path) -> None:
     """Write the weights that are trained, whatever form the model's own folder has."""
     from safetensors.torch import save_file
 
-    weights = {name: w.detach().contiguous() for name, w in model.named_parameters() if w.requires_grad}
+    weights = {
+        name: w.detach().contiguous() for name, w in model.named_parameters() if w.requires_grad
+    }
     save_file(weights, folder / _TRAINABLE)
 
 
@@ -172,7 +240,8 @@ def run_within_memory(
 ) -> None:
     """Make attempts with half the rows in memory at once until one fits. Raises StopError.
 
-    The effective batch stays: what is not in memory at once comes one part after the other.
+    The effective batch stays: what is not in memory at once comes one part after the other. An
+    attempt goes on from the last checkpoint of the one before.
     """
     import torch
 
@@ -187,14 +256,21 @@ def run_within_memory(
                     "a single row does not fit into the memory: lower max_tokens, set"
                     " checkpointing to on, or take a smaller base"
                 ) from error
-            micro_batch = (micro_batch + 1) // 2
-            log.write(event=f"out of memory: {micro_batch} rows at once from here")
-            log.tell(f"stage: out of memory, going on with {micro_batch} rows at once")
+            micro_batch = micro_batch // 2
         else:
             return
         gc.collect()
         if torch.cuda.is_available():
             torch.cuda.empty_cache()
+        newest = newest_checkpoint(Path(job.checkpoints))
+        step = int(newest.name.rpartition("-")[2]) if newest else 0
+        job = replace(job, resume=str(newest) if newest else job.resume)
+        log.cut(step)
+        log.write(step=step, event=f"out of memory: {micro_batch} rows at once from here")
+        log.tell(
+            f"stage: out of memory, going on from step {step} with {micro_batch} rows at once, as"
+            " many in each step as before"
+        )
 
 
 def _is_memory(error: BaseException) -> bool:
