@@ -25,7 +25,7 @@ from ragkit_tune.proof.ledger import Trial, add_trial
 from ragkit_tune.proof.measure import Proof
 from ragkit_tune.proof.prove import prove
 from ragkit_tune.proof.verdict import Difference, Verdict, decide
-from tests.commands import run
+from tests.commands import Commands, run
 from tests.databases import Databases
 from tests.tune.proof.planted import Planted, plant
 
@@ -222,3 +222,28 @@ def test_a_gain_is_lost_again_when_further_models_are_tried(
         check_proven(lucky, settings, "c")
     with pytest.raises(ModelError, match="is proven in collection 'c', not in 'd': prove it there"):
         check_proven(replace(lucky), settings, "d")
+
+
+@pytest.mark.long
+def test_the_command_runs_programs_and_says_no_difference(
+    settings: Settings, planted: Planted
+) -> None:
+    """As users run it: processes of their own, a guard of another collection, exit code 1."""
+    rows = [json.loads(line) for line in planted.questions.read_text("utf-8").splitlines()]
+    labels = planted.folder / "labels.jsonl"
+    lines = [{name: row[name] for name in ("id", "question", "relevant", "group")} for row in rows]
+    labels.write_text("".join(json.dumps(line) + "\n" for line in lines), "utf-8")
+    assert settings.database_url is not None
+    ragkit = Commands(settings.database_url.get_secret_value(), planted.folder)
+    ragkit.environment["RAGKIT_HOME"] = str(settings.home)
+    arguments = ["tune", "prove", str(planted.noise), "--set", str(labels), "-c", "c"]
+    options = ["--no-handbook", "--guard", f"{labels}=c", "--require-better", "--json"]
+    verdict = json.loads(ragkit(*arguments, *options, code=1).stdout)
+    assert verdict["name"] == "noise"
+    assert verdict["outcome"] == "no difference"
+    (guard,) = verdict["guards"]
+    assert (guard["name"], guard["mean"]) == ("labels", verdict["main"]["mean"])
+    assert [row["name"] for row in verdict["others"]] == ["dense"]
+    assert ragkit("tune", "adopt", str(planted.noise), code=1).stdout == ""
+    line = ragkit.error("tune", "prove", "nothing", code=2)
+    assert line.startswith("ragkit: nothing is neither a run nor a model's folder: runs are gain")

@@ -26,8 +26,8 @@ def write_card(candidate: Candidate, verdict: Verdict, sets: Sequence[DataSet]) 
         before = text.partition(f"\n{_PROOF}")[0].replace(f"{_UNPROVEN}\n", "")
         write_whole(path, f"{before.rstrip()}\n\n{proof}")
         return
-    lines = [*run_lines(candidate, sets), ""]
-    write_whole(path, "\n".join(lines) + proof)
+    lines = [*run_lines(candidate, sets), "", proof]
+    write_whole(path, "\n".join(lines))
 
 
 def run_lines(candidate: Candidate, sets: Sequence[DataSet]) -> Iterator[str]:
