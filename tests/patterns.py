@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import importlib
 import re
+import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from types import ModuleType
@@ -71,6 +72,7 @@ class _Module:
 
 
 def _modules() -> Iterator[_Module]:
+    sys.path.append(str(ROOT / "tune/ragkit_tune/worker"))  # scripts that import each other
     for package in PACKAGES:
         folder = (ROOT / package).parent
         for file in sorted((ROOT / package).rglob("*.py")):

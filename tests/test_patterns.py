@@ -59,6 +59,7 @@ MADE: Final[Mapping[str, str]] = {
     "ragkit_models.serve.log": "lines of the model server's log",
     "ragkit_serve.page.markdown": "any: an escaped text, and one class of characters",
     "ragkit_serve.page.suggested_en": "any: the escaped word is all that is sought",
+    "ragkit_tune.adopt.toml_line": "any: the escaped key is all that is sought",
 }
 
 

@@ -18,7 +18,7 @@ import pytest
 
 from tests.places import ROOT
 
-PACKAGES = ("ragkit", "ingest", "serve", "eval")
+PACKAGES = ("ragkit", "ingest", "serve", "eval", "tune")
 FOLDERS = (*PACKAGES, "benchmarks", "examples", "environments")
 BENCHMARKS_OUT = ROOT / "benchmarks/out"  # environments of named peers, which git ignores
 # By file, the rule of the walk that does not hold there, and why.

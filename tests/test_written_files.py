@@ -56,6 +56,17 @@ ALLOWED: Final = {
     ("serve/ragkit_models/quantize/quantize.py", "_run_job"): "files in a folder of tempfile's,"
     " 0700",
     ("serve/ragkit_models/quantize/worker.py", "main"): "a file in a folder of tempfile's, 0700",
+    ("tune/ragkit_tune/adopt/toml_line.py", "_write"): "ragkit.toml, with the mode that it had",
+    **{
+        (f"tune/ragkit_tune/worker/{name}.py", function): "a file in a run's folder, 0700"
+        for name, function in (
+            ("checkpoints", "_save_checkpoint"),
+            ("job", "write"),
+            ("language_model", "_save"),
+            ("language_model_write", "write_result"),
+            ("training", "_save"),
+        )
+    },
     ("tune/ragkit_tune/plan/probe.py", "probe"): "a file in a folder of tempfile's, 0700",
     ("tune/ragkit_tune/worker/probe.py", "main"): "a file in a folder of tempfile's, 0700",
     ("tune/ragkit_tune/worker/probe.py", "_reset_peak"): "a file of /proc",

@@ -1,1 +1,1 @@
-"""Vocabularies: train, extend, prune and measure tokenizers; the network is `shrink`'s."""
+"""Vocabularies: train, extend, prune and measure tokenizers; `ragkit_tune.shrink` cuts networks."""
