@@ -171,7 +171,7 @@ def _run(
     given = {key: value for key, value in values.items() if value is not None}
     given |= read_options(options)
     from_file = read_toml(recipe_file) if recipe_file else {}
-    base = base_of(settings, kind, None, {**from_file, **given})
+    base = base_of(settings, kind, {**from_file, **given})
     listener = Listener(_say, _show_plan, _show_step)
     data = given.get("data") or from_file.get("data")
     if data is None and kind not in {"embedder", "reranker"}:

@@ -89,7 +89,7 @@ class Recipe:
     micro_batch: int = 0
     negatives: int = 1
     max_tokens: int = 256
-    epochs: float = 1.0
+    epochs: float = 3.0
     steps: int = 0
     minutes: float = 0.0
     learning_rate: float = 2e-5

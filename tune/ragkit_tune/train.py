@@ -120,11 +120,10 @@ def train(
     return Outcome(planned, run, prove(proof))
 
 
-def base_of(settings: Settings, kind: str, base: str | None, options: Mapping[str, object]) -> str:
+def base_of(settings: Settings, kind: str, values: Mapping[str, object]) -> str:
     """Return the model to train: as named, or the one in use. Raises UsageError for none."""
-    named = base or options.get("base")
-    if named:
-        return str(named)
+    if values.get("base"):
+        return str(values["base"])
     if kind == "embedder":
         return settings.embed_model
     if kind == "reranker" and settings.reranker and "://" not in settings.reranker:
