@@ -8,7 +8,6 @@ from ragkit.errors import UsageError
 from ragkit.settings.settings import Settings
 from ragkit_tune.cli_run import read_options
 from ragkit_tune.train import base_of
-from tests.commands import run_ragkit
 
 
 def test_options_are_toml_values_or_texts() -> None:
