@@ -164,7 +164,7 @@ def read_toml(path: Path) -> dict[str, Any]:
 
 
 def _check(name: str, value: object, where: str) -> Any:
-    wanted = _TYPES[name]
+    type_name = _TYPES[name]
     if name == "matryoshka":
         return _check_dimensions(value, where)
     if name in _CHOICES:
@@ -173,22 +173,22 @@ def _check(name: str, value: object, where: str) -> Any:
             close = _nearest(str(value), map(str, choices)) or f": choose {_listed(choices)}"
             raise UsageError(f"{where}: {name} = {value!r} is not known{close}")
         return value
-    if wanted == "str":
+    if type_name == "str":
         if not isinstance(value, str | Path):
             raise UsageError(f"{where}: {name} = {value!r} is no text: put it in quotes")
         return str(value)
-    return _check_number(name, value, wanted, where)
+    return _check_number(name, value, type_name, where)
 
 
-def _check_number(name: str, value: object, wanted: str, where: str) -> int | float:
-    whole = wanted == "int"
-    if isinstance(value, bool) or not isinstance(value, int if whole else int | float):
-        raise UsageError(f"{where}: {name} = {value!r} is no {'whole ' * whole}number")
+def _check_number(name: str, value: object, type_name: str, where: str) -> int | float:
+    is_whole = type_name == "int"
+    if isinstance(value, bool) or not isinstance(value, int if is_whole else int | float):
+        raise UsageError(f"{where}: {name} = {value!r} is no {'whole ' * is_whole}number")
     low, high = _MINIMA[name], _MAXIMA.get(name, 1e12)
     if not (isfinite(value) and low <= value <= high):
         limit = f"from {low:g} to {high:g}" if name in _MAXIMA else f"{low:g} or more"
         raise UsageError(f"{where}: {name} = {value:g} is out of range: write {limit}")
-    return value if whole else float(value)
+    return value if is_whole else float(value)
 
 
 def _check_dimensions(value: object, where: str) -> tuple[int, ...]:

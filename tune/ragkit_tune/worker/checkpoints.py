@@ -16,9 +16,11 @@ from pathlib import Path
 from typing import Any, Final
 
 from job import Job, Log, StopError  # type: ignore[import-not-found]  # beside this script
+from safetensors import SafetensorError
 from transformers import TrainerCallback
 
 ABOUT: Final = "checkpoint.json"
+UNWRITTEN: Final = (OSError, RuntimeError, SafetensorError)  # what a full disk raises
 NEWEST: Final = 2  # that stay, beside the best
 _PACKAGES: Final = ("torch", "transformers", "sentence-transformers", "accelerate", "peft", "trl")
 
@@ -65,7 +67,7 @@ class Stopping(TrainerCallback):
         self.without = state["without"]
 
     def on_step_end(
-        self, args: Any, state: Any, control: Any, model: Any = None, **rest: Any
+        self, args: Any, state: Any, control: Any, model: Any = None, **context: Any
     ) -> None:
         """Measure every so many steps, and at the last one."""
         is_over = from_first(0 < self._seconds <= self._log.seconds)
@@ -101,7 +103,7 @@ class WholeCheckpoints:
     def _get_output_dir(self, trial: Any = None) -> str:
         return str(Path(self.job.checkpoints) / ".writing")
 
-    def _save_checkpoint(self, *rest: Any, **named: Any) -> None:
+    def _save_checkpoint(self, *arguments: Any, **options: Any) -> None:
         step = self.state.global_step  # type: ignore[attr-defined]
         place = Path(self.job.checkpoints) / f"step-{step:06d}"
         staging = Path(self._get_output_dir())
@@ -110,7 +112,7 @@ class WholeCheckpoints:
             if is_first:
                 shutil.rmtree(staging, ignore_errors=True)
             self.accelerator.wait_for_everyone()  # type: ignore[attr-defined]
-            super()._save_checkpoint(*rest, **named)  # type: ignore[misc]
+            super()._save_checkpoint(*arguments, **options)  # type: ignore[misc]
             self.accelerator.wait_for_everyone()  # type: ignore[attr-defined]
             if is_first:
                 written = staging / f"checkpoint-{step}"
@@ -124,15 +126,20 @@ class WholeCheckpoints:
                 shutil.rmtree(staging, ignore_errors=True)
                 _remove_old(Path(self.job.checkpoints), self.stopping.best_step)
                 self.log_file.write(step=step, event="checkpoint")
-        except (OSError, RuntimeError) as error:
-            if isinstance(error, RuntimeError) and "write" not in str(error):
-                raise
+        except UNWRITTEN as error:
             shutil.rmtree(staging, ignore_errors=True)
-            reason = getattr(error, "strerror", None) or str(error).split("\n")[0]
             raise StopError(
-                f"checkpoint {step} cannot be written ({reason}): make room, then resume from the"
-                " one before"
+                f"checkpoint {step} cannot be written ({reason_of(error)}): make room, then resume"
+                " from the one before"
             ) from error
+
+
+def reason_of(error: BaseException) -> str:
+    """Return why a file could not be written. Raises the error again when it is no such reason."""
+    text = getattr(error, "strerror", None) or str(error).split("\n")[0]
+    if isinstance(error, RuntimeError) and "write" not in text:  # torch's of a full disk
+        raise error
+    return str(text)
 
 
 def identity(job: Job) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from training import (  # type: ignore[import-not-found]
     Rows,
     arguments,
     dataset_of,
+    different_rows,
     divisor,
     finish_training,
     is_first,
@@ -35,16 +36,34 @@ _IN_BATCH: Final = ("mnrl", "cached-mnrl", "gist")  # losses that see a batch wh
 
 def train(job: Job) -> None:
     """Train the job's base on its rows and write the model."""
-    rows = read_pairs(job)
+    rows = read_pairs(job, draws=job.setting("loss") not in _IN_BATCH)
     log = open_log(job)
     log.tell("stage: loading the model")
-    batch = whole_batch(job, len(rows.train))
+    batch = _batch(job, rows, log)
     micro_batch = min(job.setting("micro_batch") or batch, batch)
 
     def attempt(job: Job, micro_batch: int) -> None:
         _attempt(job, rows, log, batch, micro_batch)
 
     run_within_memory(job, log, micro_batch, attempt)
+
+
+def _batch(job: Job, rows: Rows, log: Log) -> int:
+    """Return the rows of a step; fewer than set where the rows have too few different texts."""
+    batch = whole_batch(job, len(rows.train))
+    if job.setting("loss") not in _IN_BATCH:
+        return int(batch)
+    different = whole_batch(job, different_rows(rows.train))
+    if different == 1 < len(rows.train):
+        raise StopError(
+            "the rows have so few different texts that no batch has two without one twice: make"
+            " rows of more documents, or set negatives to 0"
+        )
+    if different < batch:
+        event = f"batches of {different} rows: the rows have too few different texts for {batch}"
+        log.write(step=0, event=event)
+        log.tell(f"stage: {event}")
+    return int(min(batch, different))
 
 
 def _attempt(job: Job, rows: Rows, log: Log, batch: int, micro_batch: int) -> None:
@@ -63,14 +82,14 @@ def _attempt(job: Job, rows: Rows, log: Log, batch: int, micro_batch: int) -> No
         embed = partial(encode, model)
         return measure_embedder(embed, rows.dev, corpus)  # type: ignore[no-any-return]
 
-    steps = total_steps(job, len(rows.train))
+    steps = total_steps(job, len(rows.train), batch)
     stopping = stopping_of(job, log, steps, measure)
     guard = Guard(log, steps)
     gpus = job.setting("gpus")
-    whole = job.setting("loss") in _IN_BATCH
-    at_once = batch // gpus if whole else divisor(batch // gpus, micro_batch)
+    is_in_batch = job.setting("loss") in _IN_BATCH
+    at_once = batch // gpus if is_in_batch else divisor(batch // gpus, micro_batch)
     accumulation = batch // gpus // at_once
-    make_batches = batches_of_run(steps * accumulation, gpus, unique=whole)
+    make_batches = batches_of_run(steps * accumulation, gpus, unique=is_in_batch)
     kind = trainer_class(SentenceTransformerTrainer, job, guard, stopping, log, make_batches)
     trainer = kind(
         model=model,
@@ -173,12 +192,12 @@ def _loss(job: Job, model: Any, micro_batch: int, gpus: int) -> Any:
         loss = losses.MultipleNegativesRankingLoss(model, scale=scale, gather_across_devices=gather)
     dimensions = list(job.setting("matryoshka"))
     if dimensions:
-        whole = model.get_sentence_embedding_dimension()
-        if max(dimensions) > whole:
+        size = model.get_embedding_dimension()
+        if max(dimensions) > size:
             raise StopError(
-                f"matryoshka {max(dimensions)} is more than the model's dimension {whole}: lower it"
+                f"matryoshka {max(dimensions)} is more than the model's dimension {size}: lower it"
             )
-        loss = losses.MatryoshkaLoss(model, loss, sorted({whole, *dimensions}, reverse=True))
+        loss = losses.MatryoshkaLoss(model, loss, sorted({size, *dimensions}, reverse=True))
     return loss
 
 

@@ -49,11 +49,11 @@ class Guard(TrainerCallback):
         self.tokens = 0
         self._seen_seconds = 0.0
 
-    def on_train_begin(self, args: Any, state: Any, control: Any, **rest: Any) -> None:
+    def on_train_begin(self, args: Any, state: Any, control: Any, **context: Any) -> None:
         """Measure the first step from here."""
         self._seen_seconds = self._log.seconds
 
-    def on_log(self, args: Any, state: Any, control: Any, logs: Any = None, **rest: Any) -> None:
+    def on_log(self, args: Any, state: Any, control: Any, logs: Any = None, **context: Any) -> None:
         """Check the step that was just made, and write it down. Raises StopError."""
         if not logs or "loss" not in logs:
             return
@@ -74,7 +74,7 @@ class Guard(TrainerCallback):
         self._tell(state.global_step, loss, norm, tokens)
 
     def on_step_end(
-        self, args: Any, state: Any, control: Any, model: Any = None, **rest: Any
+        self, args: Any, state: Any, control: Any, model: Any = None, **context: Any
     ) -> None:
         """Look at all weights now and then, and before each checkpoint. Raises StopError."""
         if control.should_save or state.global_step % WEIGHTS_EVERY == 0:
@@ -107,13 +107,13 @@ class Guard(TrainerCallback):
         values.append(value)
 
     def _tell(self, step: int, loss: float, norm: float, tokens: int) -> None:
-        now = self._log.seconds
-        taken = now - self._seen_seconds
-        self._seen_seconds = now
-        speed = f" {tokens / taken:.0f} tokens/s" if tokens and taken > 0 else ""
-        left = (self._total - step) * taken
+        step_s = self._log.seconds - self._seen_seconds
+        self._seen_seconds += step_s
+        speed = f" {tokens / step_s:.0f} tokens/s" if tokens and step_s > 0 else ""
+        remaining_s = (self._total - step) * step_s
         self._log.tell(
-            f"step: {step}/{self._total} loss {loss:.4f} grad {norm:.3g}{speed} left {left:.0f} s"
+            f"step: {step}/{self._total} loss {loss:.4f} grad {norm:.3g}{speed}"
+            f" left {remaining_s:.0f} s"
         )
 
 
@@ -122,13 +122,15 @@ class RowsOfStep:
 
     guard: Guard
 
-    def training_step(self, model: Any, inputs: dict[str, Any], *rest: Any, **named: Any) -> Any:
+    def training_step(
+        self, model: Any, inputs: dict[str, Any], *arguments: Any, **options: Any
+    ) -> Any:
         """Take the row ids out of the batch and make the step."""
         self.guard.rows += inputs.pop(ROW, [])
         for name, value in inputs.items():
             if name.endswith("attention_mask"):
                 self.guard.tokens += int(value.sum())
-        return super().training_step(model, inputs, *rest, **named)  # type: ignore[misc]
+        return super().training_step(model, inputs, *arguments, **options)  # type: ignore[misc]
 
 
 def with_row_ids(collate: Callable[[list[dict[str, Any]]], dict[str, Any]]) -> Any:
@@ -160,5 +162,5 @@ def named(rows: Sequence[str]) -> str:
     """Name the rows of a batch, the first eight of them."""
     if not rows:
         return "rows not known"
-    more = f" and {len(rows) - IDS_OF_BATCH} more" if len(rows) > IDS_OF_BATCH else ""
-    return f"rows {', '.join(rows[:IDS_OF_BATCH])}{more}"
+    suffix = f" and {len(rows) - IDS_OF_BATCH} more" if len(rows) > IDS_OF_BATCH else ""
+    return f"rows {', '.join(rows[:IDS_OF_BATCH])}{suffix}"

@@ -36,20 +36,26 @@ class Rows:
     dev: list[dict[str, Any]]
 
 
-def read_pairs(job: Job) -> Rows:
-    """Read the rows of train and dev. Raises StopError for changed, empty or wrong rows."""
+def read_pairs(job: Job, *, draws: bool) -> Rows:
+    """Read the rows of train and dev. Raises StopError for changed, empty or wrong rows.
+
+    Rows with too few negatives get drawn ones. Without `draws`, for a loss in which the other rows
+    of a batch are negatives anyway, that is so only where most rows have negatives.
+    """
     train = read_rows(job.train, job.train_hash)
     dev = read_rows(job.dev, job.dev_hash)
     check_pairs(train, dev)
     check_prefixes([*train, *dev], dict(job.prefixes))
-    return Rows(with_negatives(train, job.setting("negatives"), job.setting("seed")), dev)
+    count = job.setting("negatives")
+    if not draws:
+        count = min(count, sorted(len(row["negatives"]) for row in train)[len(train) // 2])
+    return Rows(with_negatives(train, count, job.setting("seed")), dev)
 
 
 def with_negatives(rows: Sequence[dict[str, Any]], count: int, seed: int) -> list[dict[str, Any]]:
     """Give each row `count` negatives: its own first, then positives of other groups, drawn.
 
-    A drawn passage is one that the row would meet in its batch anyway. Rows with a teacher's
-    scores keep what they have.
+    Rows with a teacher's scores keep what they have.
     """
     draw = random.Random(seed)  # noqa: S311  no secret
     positives = positives_of(rows)
@@ -76,10 +82,9 @@ def with_negatives(rows: Sequence[dict[str, Any]], count: int, seed: int) -> lis
     ]
 
 
-def total_steps(job: Job, rows: int) -> int:
-    """Return the steps of the optimizer: as set, or by the epochs."""
-    batch = whole_batch(job, rows)
-    by_epochs = round(job.setting("epochs") * rows / batch)
+def total_steps(job: Job, rows: int, batch: int = 0) -> int:
+    """Return the steps of the optimizer: as set, or by the epochs; `batch` is that of the job."""
+    by_epochs = round(job.setting("epochs") * rows / (batch or whole_batch(job, rows)))
     return max(1, job.setting("steps") or by_epochs)
 
 
@@ -93,6 +98,16 @@ def whole_batch(job: Job, rows: int) -> int:
     if not batch:
         raise StopError(f"{rows} rows cannot be shared by {gpus} GPUs: lower gpus, or add rows")
     return int(batch)
+
+
+def different_rows(rows: Sequence[dict[str, Any]]) -> int:
+    """Estimate how many rows a batch can have without a text twice in it."""
+    negatives = len(rows[0]["negatives"])
+    queries = {row["query"] for row in rows}
+    texts = {text for row in rows for text in (row["positive"], *row["negatives"])}
+    # Rows are drawn in any order: where each has several texts, no batch comes near to all texts.
+    room = len(texts) // (2 * (1 + negatives)) if negatives else len(texts)
+    return max(1, min(len(queries), room))
 
 
 def is_first() -> bool:
@@ -190,11 +205,11 @@ def trainer_class(
     """Make a trainer of sentence-transformers that is guarded and writes whole checkpoints."""
 
     class GuardedTrainer(RowsOfStep, WholeCheckpoints, base):  # type: ignore[misc, valid-type]
-        def get_batch_sampler(self, dataset: Any, **named: Any) -> Any:
+        def get_batch_sampler(self, dataset: Any, **options: Any) -> Any:
             """Return the batches of the whole run."""
-            return make_batches(dataset, **named)
+            return make_batches(dataset, **options)
 
-        def add_model_card_callback(self, *rest: Any) -> None:
+        def add_model_card_callback(self, *arguments: Any) -> None:
             """Write no card: it would quote rows."""
 
         def _save(self, output_dir: str | None = None, state_dict: Any = None) -> None:
@@ -203,7 +218,7 @@ def trainer_class(
             self.model.save_pretrained(output_dir, create_model_card=False)
             _save_trainable(self.model, Path(output_dir))
 
-        def _load_from_checkpoint(self, checkpoint_path: str, *rest: Any) -> None:
+        def _load_from_checkpoint(self, checkpoint_path: str, *arguments: Any) -> None:
             load_trainable(self.model, Path(checkpoint_path))
 
     GuardedTrainer.guard = guard
