@@ -72,8 +72,8 @@ def covered_share(answer: str, reference: str) -> float:
     from ragkit.text.analyse import analyse
     from ragkit.text.markers import without_markers
 
-    wanted = set(analyse(without_markers(reference)))
-    return len(wanted & set(analyse(without_markers(answer)))) / len(wanted) if wanted else 1.0
+    terms = set(analyse(without_markers(reference)))
+    return len(terms & set(analyse(without_markers(answer)))) / len(terms) if terms else 1.0
 
 
 def _hit(number: int, source: Mapping[str, Any]) -> Any:

@@ -10,12 +10,13 @@ import json
 import math
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, Final
 
-from guard import ROW, Guard  # type: ignore[import-not-found]  # beside this script
-from job import Job, Log, StopError, main, read_rows  # type: ignore[import-not-found]
-from language_model import (  # type: ignore[import-not-found]
+from guard import ROW, Guard, named  # beside this script
+from job import Job, Log, StopError, main, read_rows
+from language_model import (
     CAUSAL,
     is_first,
     load_base,
@@ -26,19 +27,21 @@ from language_model import (  # type: ignore[import-not-found]
     trainer_arguments,
     trainer_class,
 )
-from language_model_rows import (  # type: ignore[import-not-found]
+from language_model_rows import (
     Encoded,
     Encoder,
     load_tokenizer,
     stop_tokens,
 )
-from language_model_write import write_result  # type: ignore[import-not-found]
-from sft import answer_of  # type: ignore[import-not-found]
-from training import dataset_of, run_within_memory, total_steps  # type: ignore[import-not-found]
+from language_model_write import write_result
+from sft import answer_of
+from training import dataset_of, run_within_memory, total_steps
 
 GENERATIONS: Final = (8, 7, 6, 5, 4, 3, 2)  # answers to a prompt, 8 as TRL; more fit the batch not
 MOST_ANSWER_TOKENS: Final = 512  # TRL's default is 256, an answer with citations is longer
 LEAST_ANSWER_TOKENS: Final = 16
+FLAT_STEPS: Final = 20  # without a difference between answers, after which a run ends; arbitrary
+ENOUGH: Final = 0.99  # mean reward of answers that cannot differ because they are right
 MEASURED: Final = 32  # dev questions that are answered at a measurement; arbitrary
 Row = dict[str, Any]
 
@@ -87,7 +90,8 @@ class Rewards:
     def __exit__(self, *raised: object) -> None:
         assert self._process is not None
         assert self._process.stdin is not None
-        self._process.stdin.close()
+        with suppress(OSError):  # its program has ended
+            self._process.stdin.close()
         self._process.wait()
 
     def score(self, row: str, answers: Sequence[str]) -> list[Mapping[str, float]]:
@@ -163,6 +167,8 @@ class _Run:
         self._answer_tokens = answer_tokens
         self._trainer: Any = None
         self._guard: Any = None
+        self._flat_steps = 0
+        self._has_learnt = False
 
     def train(self, rows: Sequence[Row], dev: Sequence[Encoded], micro_batch: int) -> None:
         """Train to the end and write the result."""
@@ -193,6 +199,8 @@ class _Run:
             callbacks=[stopping, self._guard],
         )
         run_trainer(self._trainer, job, stopping, log, has_row_ids=False)
+        if not self._has_learnt and not job.resume:
+            raise StopError(self._nothing_learnt(0.0, [row["id"] for row in rows]))
         if is_first():
             first = dev[0]
             ids = first.prompt + first.answer
@@ -207,7 +215,32 @@ class _Run:
         self._guard.rows += list(dict.fromkeys(row))
         self._guard.tokens += sum(map(len, completion_ids))
         self._log.write(step=self._trainer.state.global_step + 1, **_means(scores))
-        return [score["reward"] for score in scores]
+        rewards = [float(score["reward"]) for score in scores]
+        self._check_differences(row, rewards)
+        return rewards
+
+    def _check_differences(self, rows: Sequence[str], rewards: Sequence[float]) -> None:
+        """Raise StopError when no answer has been better than another for many steps.
+
+        Only differences between the answers to a question are learnt from.
+        """
+        by_question: dict[str, set[float]] = {}
+        for row, reward in zip(rows, rewards, strict=True):
+            by_question.setdefault(row, set()).add(reward)
+        mean = sum(rewards) / len(rewards)
+        if any(len(different) > 1 for different in by_question.values()) or mean > ENOUGH:
+            self._flat_steps, self._has_learnt = 0, True
+        else:
+            self._flat_steps += 1
+        if self._flat_steps >= FLAT_STEPS:
+            raise StopError(self._nothing_learnt(mean, by_question))
+
+    def _nothing_learnt(self, reward: float, rows: Iterable[str]) -> str:
+        return (
+            f"in {self._flat_steps} steps all answers to a question got the same reward, at last"
+            f" {reward:.2f} ({named(list(rows))}): nothing is learnt from that: train with method"
+            " sft first, or set batch to more answers"
+        )
 
     def _score(self, rows: Sequence[str], texts: Sequence[str]) -> list[Mapping[str, float]]:
         by_row: dict[str, list[int]] = {}
@@ -215,8 +248,8 @@ class _Run:
             by_row.setdefault(row, []).append(n)
         scores: dict[int, Mapping[str, float]] = {}
         for row, places in by_row.items():
-            given = self._rewards.score(row, [texts[n] for n in places])
-            scores.update(zip(places, given, strict=True))
+            replies = self._rewards.score(row, [texts[n] for n in places])
+            scores.update(zip(places, replies, strict=True))
         return [scores[n] for n in range(len(rows))]
 
     def _measure(self, dev: Sequence[Encoded]) -> dict[str, float]:
@@ -252,7 +285,21 @@ def _trainer_class(base: type, job: Job, guard: Guard, stopping: Any, log: Log) 
     class AnsweringTrainer(guarded):  # type: ignore[misc, valid-type]
         def training_step(self, model: Any, inputs: Any, *rest: Any, **named: Any) -> Any:
             """Make the step: the rewards tell the guard its rows, not the batch."""
-            return base.training_step(self, model, inputs, *rest, **named)  # type: ignore[attr-defined]
+            return base.training_step(self, model, inputs, *rest, **named)
+
+        def _prepare_inputs(self, generation_batch: Any) -> Any:
+            """Draw answers. Raises StopError where bad weights show first."""
+            try:
+                return super()._prepare_inputs(generation_batch)
+            except RuntimeError as error:
+                if "probability tensor" not in str(error):
+                    raise
+                rows = list(dict.fromkeys(example[ROW] for example in generation_batch))
+                raise StopError(
+                    f"no answer can be drawn in step {self.state.global_step + 1}, because scores"
+                    f" of tokens are not finite ({named(rows)}): lower learning_rate; the last"
+                    " checkpoint is good"
+                ) from error
 
     return AnsweringTrainer
 

@@ -10,11 +10,11 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from checkpoints import Stopping, WholeCheckpoints  # type: ignore[import-not-found]
-from guard import ROW, Guard, RowsOfStep, with_row_ids  # type: ignore[import-not-found]
-from job import Job, Log, StopError  # type: ignore[import-not-found]
+from checkpoints import Stopping, WholeCheckpoints
+from guard import ROW, Guard, RowsOfStep, with_row_ids
+from job import Job, Log, StopError
 from training import _save_trainable as save_trainable
-from training import (  # type: ignore[import-not-found]
+from training import (
     arguments,
     finish_training,
     load_trainable,
@@ -60,7 +60,7 @@ def load_base(job: Job, task: str) -> Any:
 
 def pad_of(job: Job) -> int:
     """Return the token that fills up rows of a batch."""
-    from language_model_rows import load_tokenizer  # type: ignore[import-not-found]
+    from language_model_rows import load_tokenizer
 
     return int(load_tokenizer(job.base).pad_token_id)
 
@@ -213,11 +213,11 @@ def measure_loss(trainer: Any, names: Mapping[str, str]) -> dict[str, float]:
             loss = trainer.compute_loss(model, inputs)
         total += size * float(trainer.accelerator.gather(loss.detach()).mean())
         weight += size
-    own = {name: list(trainer._metrics["eval"].get(key, ())) for key, name in names.items()}
+    measures = {name: list(trainer._metrics["eval"].get(key, ())) for key, name in names.items()}
     trainer._metrics["eval"].clear()
     model.train(was_training)
     return {"loss": total / weight} | {
-        name: sum(values) / len(values) for name, values in own.items() if values
+        name: sum(values) / len(values) for name, values in measures.items() if values
     }
 
 

@@ -11,9 +11,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from job import Job, read_job  # type: ignore[import-not-found]  # beside this script
-from language_model import load_base  # type: ignore[import-not-found]
-from language_model_write import difference  # type: ignore[import-not-found]
+from job import Job, read_job  # beside this script
+from language_model import load_base
+from language_model_write import difference
 
 
 def main(folder: str, compared_file: str, job_file: str) -> str:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from job import Log, StopError  # type: ignore[import-not-found]  # beside this script
+from job import Log, StopError  # beside this script
 
 MAX_SHARE: Final = 0.9  # of trained tokens: above it, the prompts are trained on too
 SHOWN_CHARS: Final = 300  # of the first row's trained text, in the log; arbitrary
@@ -60,12 +60,12 @@ class Encoder:
         """Encode a row; what is wrong with it is raised by `check`, with all others."""
         self._count += 1
         beginning = self._render(row, prompt, is_prompt=True)
-        whole = self._render(row, [*prompt, {"role": "assistant", "content": answer}])
-        if not whole.startswith(beginning):
+        rendered = self._render(row, [*prompt, {"role": "assistant", "content": answer}])
+        if not rendered.startswith(beginning):
             fault = "are rendered with another prompt than a server sends: mend the chat template"
             self._faults[fault].append(row)
             return Encoded(row, [], [])
-        read, trained = self._split(beginning, whole)
+        read, trained = self._split(beginning, rendered)
         encoded = Encoded(row, read, self._cut_after_stop(trained))
         if not answer.strip() or not encoded.answer:
             self._faults["have no token to train: fill in their answers"].append(row)
@@ -114,12 +114,12 @@ class Encoder:
             ) from error
         return text
 
-    def _split(self, beginning: str, whole: str) -> tuple[list[int], list[int]]:
+    def _split(self, beginning: str, rendered: str) -> tuple[list[int], list[int]]:
         """Encode the prompt alone, as a server does, and then the rest."""
-        read, together = self._ids(beginning), self._ids(whole)
+        read, together = self._ids(beginning), self._ids(rendered)
         if together[: len(read)] == read:
             return read, together[len(read) :]
-        return read, self._ids(whole[len(beginning) :])  # a token would span the border
+        return read, self._ids(rendered[len(beginning) :])  # a token would span the border
 
     def _ids(self, text: str) -> list[int]:
         ids: list[int] = self.tokenizer(text, add_special_tokens=False)["input_ids"]

@@ -13,8 +13,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from job import Job, Log, StopError  # type: ignore[import-not-found]  # beside this script
-from language_model_rows import PLAIN_TEMPLATE  # type: ignore[import-not-found]
+from job import Job, Log, StopError  # beside this script
+from language_model_rows import PLAIN_TEMPLATE
 
 # Largest difference of a logit, as a share of the largest logit: of float32 sums in another order,
 # and of half precision, where a quantized base rounds once more.
@@ -81,8 +81,8 @@ def difference(model: Any, compared: dict[str, Any]) -> str:
     expected = torch.tensor(compared["logits"])
     actual = logits.float().flatten().cpu()[-len(expected) :]
     limit = CLOSE[str(model.dtype).removeprefix("torch.")]
-    apart = float((actual - expected).abs().max() / expected.abs().max().clamp(min=1e-6))
-    return "" if apart <= limit else f"logits are {apart:.2g} of the largest apart"
+    distance = float((actual - expected).abs().max() / expected.abs().max().clamp(min=1e-6))
+    return "" if distance <= limit else f"logits are {distance:.2g} of the largest apart"
 
 
 def _to_dtype_of_base(model: Any, job: Job) -> None:

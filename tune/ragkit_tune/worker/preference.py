@@ -11,9 +11,9 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from guard import Guard  # type: ignore[import-not-found]  # beside this script
-from job import Job, Log, StopError, main, read_rows  # type: ignore[import-not-found]
-from language_model import (  # type: ignore[import-not-found]
+from guard import Guard  # beside this script
+from job import Job, Log, StopError, main, read_rows
+from language_model import (
     CAUSAL,
     is_first,
     load_base,
@@ -25,14 +25,14 @@ from language_model import (  # type: ignore[import-not-found]
     trainer_arguments,
     trainer_class,
 )
-from language_model_rows import (  # type: ignore[import-not-found]
+from language_model_rows import (
     Encoded,
     Encoder,
     load_tokenizer,
     stop_tokens,
 )
-from language_model_write import write_result  # type: ignore[import-not-found]
-from training import dataset_of, run_within_memory, total_steps  # type: ignore[import-not-found]
+from language_model_write import write_result
+from training import dataset_of, run_within_memory, total_steps
 
 MEASURES = {"rewards/accuracies": "accuracy", "rewards/margins": "margin"}
 Columns = dict[str, list[Any]]
@@ -62,10 +62,10 @@ def train(job: Job) -> None:
 
 def read_pairs(encoder: Encoder, rows: Sequence[dict[str, Any]]) -> tuple[Columns, list[Encoded]]:
     """Encode rows of a chosen and a rejected answer, as the trainer's collator reads them."""
-    same = [row["id"] for row in rows if row["chosen"].strip() == row["rejected"].strip()]
-    if same:
+    equal = [row["id"] for row in rows if row["chosen"].strip() == row["rejected"].strip()]
+    if equal:
         raise StopError(
-            f"{len(same)} rows prefer an answer to itself (rows {', '.join(same[:5])}): remove them"
+            f"{len(equal)} rows prefer an answer to itself (rows {', '.join(equal[:5])}): remove them"
         )
     chosen = [encoder.encode(row["id"], row["prompt"], row["chosen"]) for row in rows]
     rejected = [encoder.encode(row["id"], row["prompt"], row["rejected"]) for row in rows]
@@ -110,13 +110,13 @@ def with_others(rows: Columns, seed: int, at_once: int) -> Columns:
     order = sorted(range(count), key=lambda n: drawn[n])
     shuffled = {name: [values[n] for n in order] for name, values in rows.items()}
     answers = shuffled["completion_ids"]
-    others = []
+    mismatched = []
     for n in range(len(order)):
         start = n - n % at_once
         end = min(start + at_once, len(order))
         other = n - 1 if n > start else end - 1
-        others.append(answers[other if other != n else n - 1])
-    return {**shuffled, "KL_completion_ids": others}
+        mismatched.append(answers[other if other != n else n - 1])
+    return {**shuffled, "KL_completion_ids": mismatched}
 
 
 def _attempt(

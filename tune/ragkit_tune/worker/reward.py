@@ -9,9 +9,9 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from guard import Guard  # type: ignore[import-not-found]  # beside this script
-from job import Job, Log, main, read_rows  # type: ignore[import-not-found]
-from language_model import (  # type: ignore[import-not-found]
+from guard import Guard  # beside this script
+from job import Job, Log, main, read_rows
+from language_model import (
     SCORING,
     is_first,
     load_base,
@@ -23,14 +23,14 @@ from language_model import (  # type: ignore[import-not-found]
     trainer_arguments,
     trainer_class,
 )
-from language_model_rows import (  # type: ignore[import-not-found]
+from language_model_rows import (
     Encoder,
     load_tokenizer,
     stop_tokens,
 )
-from language_model_write import write_result  # type: ignore[import-not-found]
-from preference import Columns, read_pairs  # type: ignore[import-not-found]
-from training import dataset_of, run_within_memory, total_steps  # type: ignore[import-not-found]
+from language_model_write import write_result
+from preference import Columns, read_pairs
+from training import dataset_of, run_within_memory, total_steps
 
 MEASURES = {"accuracy": "accuracy", "margin": "margin"}
 

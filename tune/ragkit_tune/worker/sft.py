@@ -10,9 +10,9 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from guard import Guard  # type: ignore[import-not-found]  # beside this script
-from job import Job, Log, main, read_rows  # type: ignore[import-not-found]
-from language_model import (  # type: ignore[import-not-found]
+from guard import Guard  # beside this script
+from job import Job, Log, main, read_rows
+from language_model import (
     CAUSAL,
     is_first,
     load_base,
@@ -24,14 +24,14 @@ from language_model import (  # type: ignore[import-not-found]
     trainer_arguments,
     trainer_class,
 )
-from language_model_rows import (  # type: ignore[import-not-found]
+from language_model_rows import (
     Encoded,
     Encoder,
     load_tokenizer,
     stop_tokens,
 )
-from language_model_write import write_result  # type: ignore[import-not-found]
-from training import dataset_of, run_within_memory, total_steps  # type: ignore[import-not-found]
+from language_model_write import write_result
+from training import dataset_of, run_within_memory, total_steps
 
 MEASURES = {"mean_token_accuracy": "accuracy"}
 
