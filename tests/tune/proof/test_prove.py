@@ -4,6 +4,7 @@ import json
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -23,9 +24,11 @@ from ragkit_tune.proof.candidate import find_candidate, write_verdict
 from ragkit_tune.proof.leaks import check_untouched
 from ragkit_tune.proof.ledger import Trial, add_trial
 from ragkit_tune.proof.measure import Proof
+from ragkit_tune.proof.programs import run_ragkit, variables_of
 from ragkit_tune.proof.prove import prove
 from ragkit_tune.proof.verdict import Difference, Verdict, decide
 from tests.commands import Commands, run
+from tests.core.rerank.conftest import network, save_tokenizer
 from tests.databases import Databases
 from tests.tune.proof.planted import Planted, plant
 
@@ -67,6 +70,15 @@ def right(settings: Settings, questions: Sequence[Mapping[str, Any]]) -> int:
         return sum(kb.search(row["question"])[0].uri in row["relevant"] for row in questions)
 
 
+def without_answers(planted: Planted) -> Path:
+    """Write the questions with their documents alone, of which no answers are asked."""
+    rows = [json.loads(line) for line in planted.questions.read_text("utf-8").splitlines()]
+    labels = planted.folder / "labels.jsonl"
+    lines = [{name: row[name] for name in ("id", "question", "relevant", "group")} for row in rows]
+    labels.write_text("".join(json.dumps(line) + "\n" for line in lines), "utf-8")
+    return labels
+
+
 @pytest.mark.long
 def test_a_planted_gain_is_proven_adopted_and_undone(settings: Settings, planted: Planted) -> None:
     folder = planted.run(settings.home, "gain", planted.tuned)
@@ -75,7 +87,7 @@ def test_a_planted_gain_is_proven_adopted_and_undone(settings: Settings, planted
     assert verdict.outcome == "better"
     assert (verdict.main.name, verdict.main.items, verdict.main.clusters) == ("hybrid", 90, 30)
     assert 0.4 < verdict.main.low < verdict.main.mean < 0.9
-    assert [row.name for row in verdict.others] == ["dense", "answers"]
+    assert [row.name for row in verdict.reported] == ["dense", "answers"]
     gain = find_candidate("gain", settings)
     assert gain.verdict() == verdict
     assert "**better by 0." in (folder / "card.md").read_text("utf-8")
@@ -229,10 +241,7 @@ def test_the_command_runs_programs_and_says_no_difference(
     settings: Settings, planted: Planted
 ) -> None:
     """As users run it: processes of their own, a guard of another collection, exit code 1."""
-    rows = [json.loads(line) for line in planted.questions.read_text("utf-8").splitlines()]
-    labels = planted.folder / "labels.jsonl"
-    lines = [{name: row[name] for name in ("id", "question", "relevant", "group")} for row in rows]
-    labels.write_text("".join(json.dumps(line) + "\n" for line in lines), "utf-8")
+    labels = without_answers(planted)
     assert settings.database_url is not None
     ragkit = Commands(settings.database_url.get_secret_value(), planted.folder)
     ragkit.environment["RAGKIT_HOME"] = str(settings.home)
@@ -243,7 +252,65 @@ def test_the_command_runs_programs_and_says_no_difference(
     assert verdict["outcome"] == "no difference"
     (guard,) = verdict["guards"]
     assert (guard["name"], guard["mean"]) == ("labels", verdict["main"]["mean"])
-    assert [row["name"] for row in verdict["others"]] == ["dense"]
+    assert [row["name"] for row in verdict["reported"]] == ["dense"]
     assert ragkit("tune", "adopt", str(planted.noise), code=1).stdout == ""
     line = ragkit.error("tune", "prove", "nothing", code=2)
     assert line.startswith("ragkit: nothing is neither a run nor a model's folder: runs are gain")
+
+
+@pytest.mark.long
+def test_a_reranker_is_compared_with_searching_without_it(
+    settings: Settings, planted: Planted
+) -> None:
+    model = planted.folder / "cross"
+    size = save_tokenizer(model)
+    network("Bert", model, size, None).save_pretrained(model)
+    verdict = proof(settings, str(model), questions=without_answers(planted))
+    facts = verdict.facts or {}
+    assert (facts["kind"], facts["baseline"]) == ("reranker", "no reranker")
+    assert verdict.main.a != verdict.main.b
+    assert verdict.reported == ()
+    folder = settings.home / "tune" / ".proofs" / facts["model"][:12]
+    assert sorted(path.name for path in folder.iterdir()) == [
+        "hybrid-base.jsonl", "hybrid-candidate.jsonl"
+    ]  # fmt: skip
+    assert oct(folder.stat().st_mode & 0o777) == "0o700"
+
+
+def test_an_adapter_is_compared_by_the_answers_of_its_server(
+    settings: Settings, planted: Planted
+) -> None:
+    """By a program that stands for a model server: refusals and citations are the guards."""
+    adapter = planted.folder / "voice"
+    adapter.mkdir()
+    (adapter / "adapter_config.json").write_text("{}", "utf-8")
+    (adapter / "adapter_model.safetensors").write_bytes(b"weights")
+    with pytest.raises(UsageError, match=r"no language model is set: serve it .*--lora voice="):
+        proof(settings, str(adapter), questions=planted.questions)
+    asked: list[tuple[str, str]] = []
+
+    def program(arguments: Sequence[str], variables: Mapping[str, str]) -> str:
+        if arguments[1] != "compare":
+            asked.append((arguments[1], variables.get("RAGKIT_LLM_MODEL", "")))
+            return "{}"
+        metrics = [arguments[n + 1] for n, part in enumerate(arguments) if part == "--metric"]
+        changes = {"answer_score": 0.1, "refused_rightly": -0.005}
+        return json.dumps({"rows": [row(name, changes.get(name, 0.0)) for name in metrics]})
+
+    def row(metric: str, mean: float) -> dict[str, Any]:
+        change = {"mean": mean, "low": mean - 0.05, "high": mean + 0.05}
+        values = {"metric": metric, "items": 90, "clusters": 30, "p": 0.01, "detectable": None}
+        return {**values, "a": {"mean": 0.5}, "b": {"mean": 0.5 + mean}, "difference": change}
+
+    served = settings.model_copy(update={"llm_url": "http://localhost:9/v1", "llm_model": "base"})
+    verdict = proof(served, str(adapter), questions=planted.questions, program=program)
+    assert asked == [("rag", ""), ("rag", "voice")]
+    assert (verdict.outcome, verdict.main.measure) == ("better", "answer_score")
+    assert [guard.name for guard in verdict.guards] == ["refused_rightly", "citation_validity"]
+    assert [other.measure for other in verdict.reported] == ["groundedness"]
+    assert (verdict.facts or {})["baseline"] == "base"
+
+
+def test_a_failed_program_is_named_with_its_last_line(settings: Settings) -> None:
+    with pytest.raises(RagkitError, match=r"^`ragkit eval retrieval` failed \(exit code 2\): ragk"):
+        run_ragkit(["eval", "retrieval", "/no/set.jsonl"], variables_of(settings))

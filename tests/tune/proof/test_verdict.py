@@ -90,7 +90,11 @@ def test_too_few_clusters_are_named() -> None:
 
 def test_a_verdict_comes_back_from_json_as_it_was() -> None:
     verdict = decide(
-        replace(GAIN, detectable=inf), [GUARD], others=[NOTHING], notes=["n"], facts={"model": "x"}
+        replace(GAIN, detectable=inf),
+        [GUARD],
+        reported=[NOTHING],
+        notes=["n"],
+        facts={"model": "x"},
     )
     values = verdict.as_json()
     assert values["main"]["detectable"] is None

@@ -127,13 +127,13 @@ def _switch(
 
     with open_database(settings) as database:
         store = database.store(settings.tenant)
-        before = active_space(store, collection)
-        notes = list(_changes(verdict, before, contents_of(store, collection)))
+        active = active_space(store, collection)
+        notes = list(_changes(verdict, active, contents_of(store, collection)))
         built, _ = build_space(database, settings, collection, candidate.model, progress)
         embedder = Embedders(settings).made_for(built.space, collection)
         options = options_of(settings, store.ingest_options(collection))
         switch(store, collection, built.space, embedder, options=options)
-    named = name_space(before)
+    named = name_space(active)
     if "embed_model" in settings.model_fields_set:
         notes.append(
             f"RAGKIT_EMBED_MODEL is still {settings.embed_model}: `ragkit ingest` refuses until it"
@@ -204,7 +204,7 @@ def _set_reranker(candidate: Candidate, settings: Settings) -> Adoption:
             f"{origin} is set and wins over {FILE}: unset it first, or set"
             f" it to {candidate.model} yourself"
         )
-    before = None if settings.reranker is None else masked("reranker", settings.reranker)
+    former = None if settings.reranker is None else masked("reranker", settings.reranker)
     edit = set_value(file, *place("reranker"), str(candidate.model))
     try:
         trace_settings()
@@ -215,7 +215,7 @@ def _set_reranker(candidate: Candidate, settings: Settings) -> Adoption:
         f"{file} names {candidate.model} as the reranker of every collection that is searched from"
         " this folder",
         ("cut-offs fitted without it are not used: `ragkit eval calibrate` fits new ones",),
-        {"edit": edit.as_json(), "before": before, "where": str(file)},
+        {"edit": edit.as_json(), "before": former, "where": str(file)},
     )
 
 

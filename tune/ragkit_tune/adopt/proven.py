@@ -47,11 +47,11 @@ def check_proven(candidate: Candidate, settings: Settings, collection: str) -> V
         candidate.name,
         verdict.main.p,
     )
-    others = earlier_trials(settings, trial)
-    p = holm(verdict.main.p, [other.p for other in others])
+    trials = earlier_trials(settings, trial)
+    p = holm(verdict.main.p, [other.p for other in trials])
     if p > LEVEL:
         raise ModelError(
-            f"{candidate.name} was {verdict.sentence}, but {len(others) + 1} models were tried on"
+            f"{candidate.name} was {verdict.sentence}, but {len(trials) + 1} models were tried on"
             f" these questions since: p is {p:.2g} now, no difference; prove it on new questions"
             f"{_ANYWAY}"
         )

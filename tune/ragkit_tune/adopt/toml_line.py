@@ -19,19 +19,19 @@ _TABLE: Final = re.compile(r"\[([^\[\]]*)\]\s*(?:#.*)?")
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """What was replaced in a file: `before` is "" for a line that was added.
+    """What was replaced in a file: `former` is "" for a line that was added.
 
-    `made` tells that the file was not there.
+    `is_new` tells that the file was not there.
     """
 
     file: str
-    before: str
-    after: str
-    made: bool
+    former: str
+    written: str
+    is_new: bool
 
     def as_json(self) -> dict[str, Any]:
         """Return JSON values."""
-        return {name: getattr(self, name) for name in ("file", "before", "after", "made")}
+        return {name: getattr(self, name) for name in ("file", "former", "written", "is_new")}
 
 
 def set_value(file: Path, table: str, key: str, value: str) -> Edit:
@@ -42,7 +42,7 @@ def set_value(file: Path, table: str, key: str, value: str) -> Edit:
     """
     file = file.resolve()
     text = _read(file)
-    before, after, edited = _edit(text or "", table, key, json.dumps(value, ensure_ascii=False))
+    former, written, edited = _edit(text or "", table, key, json.dumps(value, ensure_ascii=False))
     expected = _parsed(file, text or "")
     expected.setdefault(table, {})[key] = value
     try:
@@ -55,20 +55,20 @@ def set_value(file: Path, table: str, key: str, value: str) -> Edit:
             f" {json.dumps(value, ensure_ascii=False)} into [{table}] yourself"
         )
     _write(file, edited)
-    return Edit(str(file), before, after, text is None)
+    return Edit(str(file), former, written, text is None)
 
 
 def take_back(edit: Edit) -> None:
     """Put back what an edit replaced. Raises SettingsError where the value was changed since."""
     file = Path(edit.file)
     text = _read(file) or ""
-    if text.count(edit.after) != 1:
+    if text.count(edit.written) != 1:
         raise SettingsError(
-            f"{file} was changed since the adoption and no longer has {edit.after.strip()!r}:"
-            f" nothing is put back; correct it yourself (it had {edit.before.strip()!r})"
+            f"{file} was changed since the adoption and no longer has {edit.written.strip()!r}:"
+            f" nothing is put back; correct it yourself (it had {edit.former.strip()!r})"
         )
-    restored = text.replace(edit.after, edit.before)
-    if edit.made and not restored:
+    restored = text.replace(edit.written, edit.former)
+    if edit.is_new and not restored:
         file.unlink()
     else:
         _write(file, restored)

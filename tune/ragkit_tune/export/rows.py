@@ -57,14 +57,14 @@ def flag_rows(rows: Sequence[PairRow], seed: int) -> Iterator[Row]:
             values |= {"pos_scores": [row.scores[0]], "neg_scores": list(row.scores[1:])}
         if not row.negatives:
             place = number % len(drawable)
-            others = (
+            fitting = (
                 text
                 for text, other in (*drawable[place:], *drawable[:place])
                 if other.document != row.document
                 and (other.group != row.group or not row.group)
                 and text not in answers[row.query]
             )
-            values["neg"] = list(islice(others, NEGATIVES))
+            values["neg"] = list(islice(fitting, NEGATIVES))
         if values["neg"]:
             yield values
 

@@ -46,11 +46,11 @@ def named_guards(names: Sequence[str], collection: str) -> list[GuardSet]:
     """
     guards = []
     for name in names:
-        path_text, _, other = name.partition("=")
+        path_text, _, asked_collection = name.partition("=")
         path = Path(path_text).expanduser()
         if not path.exists():
             raise NotFoundError(f"--guard {name}: {path} does not exist: name a labelled set")
-        guards.append(GuardSet(path.stem, path, other or collection))
+        guards.append(GuardSet(path.stem, path, asked_collection or collection))
     return guards
 
 

@@ -64,7 +64,7 @@ class Measured:
 
     main: Difference
     baseline: str
-    others: list[Difference] = field(default_factory=list)
+    reported: list[Difference] = field(default_factory=list)
     guards: list[Difference] = field(default_factory=list)
     spaces: list[tuple[str, KeptSpace]] = field(default_factory=list)  # built for this proof alone
 
@@ -154,9 +154,9 @@ class Measuring:
         measured = Measured(main, self._baseline())
         if self.proof.candidate.kind == "embedder":
             dense = evaluations.search("dense", self.questions, self.collection, "dense")
-            measured.others.append(dense)
+            measured.reported.append(dense)
         if _has_answers(self.questions):
-            measured.others += evaluations.answers(
+            measured.reported += evaluations.answers(
                 "answers", self.questions, self.collection, [ANSWER_MEASURE]
             )
         return measured
@@ -172,7 +172,7 @@ class Measuring:
         by_measure = {row.measure: row for row in rows}
         measured = Measured(by_measure.pop(ANSWER_MEASURE), self._baseline())
         for name, row in by_measure.items():
-            side = measured.guards if name in _ADAPTER_GUARDS else measured.others
+            side = measured.guards if name in _ADAPTER_GUARDS else measured.reported
             side.append(replace(row, name=name))
         return measured
 

@@ -23,8 +23,8 @@ def write_card(candidate: Candidate, verdict: Verdict, sets: Sequence[DataSet]) 
     proof = "\n".join(proof_lines(verdict)) + "\n"
     if candidate.run is None:
         text = path.read_text("utf-8") if path.is_file() else f"# {candidate.name}\n"
-        before = text.partition(f"\n{_PROOF}")[0].replace(f"{_UNPROVEN}\n", "")
-        write_whole(path, f"{before.rstrip()}\n\n{proof}")
+        described = text.partition(f"\n{_PROOF}")[0].replace(f"{_UNPROVEN}\n", "")
+        write_whole(path, f"{described.rstrip()}\n\n{proof}")
         return
     lines = [*run_lines(candidate, sets), "", proof]
     write_whole(path, "\n".join(lines))
@@ -99,7 +99,7 @@ def proof_lines(verdict: Verdict) -> Iterator[str]:
     yield ""
     yield "| set | measure | questions | clusters | before | after | change (95%) | p |"
     yield "|---|---|---:|---:|---:|---:|---|---:|"
-    for kind, rows in (("", (verdict.main, *verdict.others)), ("guard: ", verdict.guards)):
+    for kind, rows in (("", (verdict.main, *verdict.reported)), ("guard: ", verdict.guards)):
         yield from (_row(kind, row) for row in rows)
     if verdict.notes:
         yield ""
@@ -110,7 +110,7 @@ def verdict_lines(verdict: Verdict) -> Iterator[str]:
     """Yield the figures as lines for a terminal, the one that decides first."""
     facts = verdict.facts or {}
     yield f"Baseline: {facts.get('baseline', '')}, collection {facts.get('collection', '')}"
-    rows = [("decides", verdict.main), *(("reported", row) for row in verdict.others)]
+    rows = [("decides", verdict.main), *(("reported", row) for row in verdict.reported)]
     rows += [("guard", row) for row in verdict.guards]
     width = max(len(f"{row.name} {row.measure}") for _, row in rows)
     for role, row in rows:

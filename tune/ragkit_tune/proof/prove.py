@@ -58,7 +58,7 @@ def prove(proof: Proof) -> Verdict:
         measured.main,
         measured.guards,
         earlier=[other.p for other in earlier_trials(settings, trial)],
-        others=measured.others,
+        reported=measured.reported,
         notes=proof.notes,
         facts={
             "model": weights,

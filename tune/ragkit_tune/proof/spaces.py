@@ -31,9 +31,9 @@ def active_space(store: PostgresStore, collection: str) -> KeptSpace:
     return active
 
 
-def name_space(kept: KeptSpace) -> str:
+def name_space(space: KeptSpace) -> str:
     """Name a space by its model and revision."""
-    return f"{kept.space.model} ({kept.space.revision})"
+    return f"{space.space.model} ({space.space.revision})"
 
 
 def contents_of(store: PostgresStore, collection: str) -> dict[str, Any]:
@@ -68,8 +68,8 @@ def build_space(
             f"collection {collection!r} is searched with {model} already: undo its adoption first"
             " (`ragkit tune adopt RUN --undo`), or name another collection"
         )
-    kept = [k for k in store.spaces.of(collection) if k.state != "dropped"]
-    is_new = all(k.space != embedder.space for k in kept)
+    spaces = [space for space in store.spaces.of(collection) if space.state != "dropped"]
+    is_new = all(space.space != embedder.space for space in spaces)
     built = build(
         store,
         collection,

@@ -51,7 +51,7 @@ class Verdict:
     """The outcome with what it rests on, and with what it is about.
 
     `p` is the main difference's, corrected by Holm over the `tried` models of the same questions in
-    the same collection. `others` are reported and decide nothing. `facts` name model, baseline,
+    the same collection. `reported` decide nothing. `facts` name model, baseline,
     questions, collection and their hashes.
     """
 
@@ -61,14 +61,14 @@ class Verdict:
     p: float
     tried: int
     guards: tuple[Difference, ...] = ()
-    others: tuple[Difference, ...] = ()
+    reported: tuple[Difference, ...] = ()
     notes: tuple[str, ...] = ()
     facts: Mapping[str, Any] | None = None
 
     def as_json(self) -> dict[str, Any]:
         """Return JSON values; infinite numbers are null."""
         values = asdict(self)
-        for row in (values["main"], *values["guards"], *values["others"]):
+        for row in (values["main"], *values["guards"], *values["reported"]):
             row["detectable"] = row["detectable"] if isfinite(row["detectable"]) else None
         return values
 
@@ -78,7 +78,7 @@ def decide(
     guards: Sequence[Difference] = (),
     *,
     earlier: Sequence[float] = (),
-    others: Sequence[Difference] = (),
+    reported: Sequence[Difference] = (),
     notes: Sequence[str] = (),
     facts: Mapping[str, Any] | None = None,
 ) -> Verdict:
@@ -102,24 +102,24 @@ def decide(
         p,
         len(earlier) + 1,
         tuple(guards),
-        tuple(others),
+        tuple(reported),
         (*notes, *_guard_notes(outcome, main, guards)),
         facts,
     )
 
 
-def holm(p: float, others: Sequence[float]) -> float:
-    """Correct a p-value over all tests of a family, by Holm's step-down procedure.
+def holm(p: float, family: Sequence[float]) -> float:
+    """Correct a p-value for the others of its family, by Holm's step-down procedure.
 
     With m tests, the k-th smallest is multiplied by m - k + 1, and none is below one before it.
 
     >>> holm(0.02, []), holm(0.02, [0.5, 0.001]), holm(0.04, [0.03])
     (0.02, 0.04, 0.06)
     """
-    family = sorted([p, *others])
+    values = sorted([p, *family])
     corrected = 0.0
-    for place, value in enumerate(family):
-        corrected = max(corrected, min(1.0, value * (len(family) - place)))
+    for place, value in enumerate(values):
+        corrected = max(corrected, min(1.0, value * (len(values) - place)))
         if value == p:
             return corrected
     raise AssertionError("a value is in its own family")
@@ -137,7 +137,7 @@ def read_verdict(values: object, where: str) -> Verdict:
             float(values["p"]),
             int(values["tried"]),
             tuple(map(_difference, values["guards"])),
-            tuple(map(_difference, values["others"])),
+            tuple(map(_difference, values["reported"])),
             tuple(map(str, values["notes"])),
             dict(values["facts"] or {}),
         )
