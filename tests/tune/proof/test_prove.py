@@ -272,7 +272,7 @@ def test_a_reranker_is_compared_with_searching_without_it(
     assert verdict.reported == ()
     folder = settings.home / "tune" / ".proofs" / facts["model"][:12]
     assert sorted(path.name for path in folder.iterdir()) == [
-        "hybrid-base.jsonl", "hybrid-candidate.jsonl"
+        "hybrid-baseline.jsonl", "hybrid-candidate.jsonl"
     ]  # fmt: skip
     assert oct(folder.stat().st_mode & 0o777) == "0o700"
 
@@ -309,6 +309,15 @@ def test_an_adapter_is_compared_by_the_answers_of_its_server(
     assert [guard.name for guard in verdict.guards] == ["refused_rightly", "citation_validity"]
     assert [other.measure for other in verdict.reported] == ["groundedness"]
     assert (verdict.facts or {})["baseline"] == "base"
+
+    def failing(arguments: Sequence[str], variables: Mapping[str, str]) -> str:
+        return json.dumps({"errors": 2, "worst": [{"error": "no memory"}]})
+
+    message = (
+        "^2 questions of answers ended in an error with the baseline, the first as 'no memory'"
+    )
+    with pytest.raises(RagkitError, match=message):
+        proof(served, str(adapter), questions=planted.questions, program=failing)
 
 
 def test_a_failed_program_is_named_with_its_last_line(settings: Settings) -> None:

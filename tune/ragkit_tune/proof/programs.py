@@ -82,7 +82,7 @@ class Evaluations:
         self.variables = dict(variables)
         self.progress = progress
         self._sides: dict[str, tuple[Sequence[str], Mapping[str, str]]] = {
-            "base": ((), {}),
+            "baseline": ((), {}),
             "candidate": (candidate, candidate_variables or {}),
         }
 
@@ -111,11 +111,12 @@ class Evaluations:
     ) -> list[Difference]:
         files = []
         for side, (side_options, variables) in self._sides.items():
-            self.progress(f"{name}: {'baseline' if side == 'base' else 'candidate'}")
+            self.progress(f"{name}: {side}")
             file = self.folder / f"{name}-{side}.jsonl"
             arguments = ["eval", command, str(questions), "--collection", collection, *options]
             arguments += [*side_options, "--out", str(file), "--label", side, "--overwrite"]
-            self.program([*arguments, "--json"], {**self.variables, **variables})
+            printed = self.program([*arguments, "--json"], {**self.variables, **variables})
+            _check_errors(printed, name, side)
             files.append(str(file))
         picked = [part for measure in measures for part in ("--metric", measure)]
         printed = self.program(["eval", "compare", *files, *picked, "--json"], self.variables)
@@ -130,6 +131,21 @@ def read_differences(name: str, printed: str) -> list[Difference]:
         return [_difference(name, row) for row in defined]
     except (ValueError, KeyError, TypeError) as error:
         raise RagkitError(f"`ragkit eval compare` printed no comparison: {error}") from error
+
+
+def _check_errors(printed: str, name: str, side: str) -> None:
+    """Raise RagkitError where questions ended in an error: they count 0, and prove nothing."""
+    try:
+        summary = json.loads(printed)
+        errors = int(summary.get("errors", 0))
+        first = next((row["error"] for row in summary.get("worst", ()) if row["error"]), "")
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise RagkitError(f"`ragkit eval` printed no summary of {name}: {error}") from error
+    if errors:
+        raise RagkitError(
+            f"{errors} questions of {name} ended in an error with the {side}, the first as"
+            f" {first[:_OUTPUT_CHARS]!r}: correct that, and prove the model again"
+        )
 
 
 def _difference(name: str, row: Mapping[str, Any]) -> Difference:
