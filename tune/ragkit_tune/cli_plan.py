@@ -79,7 +79,7 @@ def plan(
     from ragkit.cli.render import print_json
     from ragkit.settings.settings import load_settings
     from ragkit_tune.data.data_set import read_data_set
-    from ragkit_tune.plan.make import plan as make_plan
+    from ragkit_tune.plan.make import make_plan
     from ragkit_tune.recipe import read_recipe
 
     values = {"base": base, "data": data and str(data), "gpus": gpus, "batch": batch}

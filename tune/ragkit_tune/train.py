@@ -92,12 +92,12 @@ def train(
 ) -> Outcome:
     """Plan, train and prove. Raises UsageError, BusyError, and ModelError when training fails."""
     from ragkit_tune.data.data_set import read_data_set
-    from ragkit_tune.plan.make import plan
+    from ragkit_tune.plan.make import make_plan
     from ragkit_tune.proof.candidate import find_candidate
     from ragkit_tune.proof.prove import Proof, prove
     from ragkit_tune.run.start import start
 
-    planned = plan(recipe, read_data_set(Path(recipe.data)))
+    planned = make_plan(recipe, read_data_set(Path(recipe.data)))
     if planned.choice is None:
         raise ModelError(planned.remedy)
     listener.on_plan(planned)

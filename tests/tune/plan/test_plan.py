@@ -13,7 +13,7 @@ from ragkit.cli.main import app
 from ragkit.model_size.hardware import GIB
 from ragkit_tune.data.data_set import DataSet, write_data_set
 from ragkit_tune.plan.fit import Target
-from ragkit_tune.plan.make import Plan, plan, this_machine
+from ragkit_tune.plan.make import Plan, make_plan, this_machine
 from ragkit_tune.plan.text import card_rows, plan_text, step_rows
 from ragkit_tune.recipe import read_recipe
 from tests.core.model_size.configs import KNOWN
@@ -44,7 +44,7 @@ def make(base: Path, data: DataSet, target: Target = RAM, **values: Any) -> Plan
     recipe = read_recipe(
         None, kind="embedder", base=str(base), data=str(data.folder), **{"negatives": 0, **values}
     )
-    return plan(recipe, data, target, flop_per_s=1e12, watts=300, price=2.0)
+    return make_plan(recipe, data, target, flop_per_s=1e12, watts=300, price=2.0)
 
 
 def test_a_plan_fills_the_recipe_in(base: Path, data: DataSet) -> None:

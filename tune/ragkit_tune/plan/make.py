@@ -70,7 +70,7 @@ class Plan:
         return round(self.choice.memory.peak * self.scale) if self.choice else 0
 
 
-def plan(
+def make_plan(
     recipe: Recipe,
     data: DataSet,
     target: Target | None = None,
