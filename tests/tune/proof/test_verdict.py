@@ -81,6 +81,14 @@ def test_an_interval_that_holds_zero_shows_nothing_whatever_the_p_value() -> Non
     assert decide(replace(GAIN, low=-0.001, p=0.04)).outcome == "no difference"
 
 
+def test_a_test_that_shows_nothing_counts_though_the_interval_leaves_zero_out() -> None:
+    verdict = decide(replace(GAIN, p=0.06))
+    assert verdict.outcome == "no difference"
+    note = "the interval leaves 0 out, but too few questions changed for the test"
+    assert verdict.notes[1:] == (note,)
+    assert note not in decide(replace(GAIN, p=0.04), earlier=[0.5]).notes
+
+
 def test_too_few_clusters_are_named() -> None:
     verdict = decide(replace(NOTHING, clusters=4, detectable=inf))
     assert verdict.notes == (

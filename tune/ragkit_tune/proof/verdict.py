@@ -185,6 +185,8 @@ def _guard_notes(
         else f"{main.clusters} independent groups of questions are too few to show any difference"
     )
     notes = [power] if outcome == "no difference" else []
+    if main.p > LEVEL and (main.low > 0 or main.high < 0):
+        notes.append("the interval leaves 0 out, but too few questions changed for the test")
     notes += [
         f"guard {row.name} fell by {-row.mean:.3f} {interval(row, sign=-1)}, more than"
         f" {GUARD_LIMIT:g}"
