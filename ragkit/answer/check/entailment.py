@@ -93,7 +93,11 @@ class _Loaded:
         self._name = name
         try:
             model: Any = AutoModelForSequenceClassification.from_pretrained(
-                name, local_files_only=True, use_safetensors=True
+                name,
+                local_files_only=True,
+                use_safetensors=True,
+                # Where peft is installed, transformers asks the hub for an adapter, too.
+                adapter_kwargs={"local_files_only": True},
             )
             self._tokenizer: Any = AutoTokenizer.from_pretrained(name, local_files_only=True)
         except (OSError, ValueError, KeyError) as error:
