@@ -92,6 +92,15 @@ def row_text(row: str, head: Sequence[str]) -> str:
     return semicolon.join(parts)
 
 
+def rows_text(rows: str, head: Sequence[str]) -> str:
+    """Return rows of a table as text, each on a line of its own.
+
+    >>> rows_text("| Li Wei | 4711 |\\n| Ann Lee | |", ["Name", "Extension"])
+    'Name: Li Wei; Extension: 4711\\nName: Ann Lee'
+    """
+    return "\n".join(row_text(line, head) for line in rows.splitlines() if line.strip())
+
+
 def is_rule(line: str) -> bool:
     """Tell whether a line is the rule under a Markdown table's head row.
 

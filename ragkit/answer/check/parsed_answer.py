@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from ragkit.text.markers import Statement, find_markers, split_statements, without_markers
-from ragkit.text.plain import head_above, plain, row_text
+from ragkit.text.plain import head_above, plain, rows_text
 from ragkit.types import Citation, Span
 
 NO_TEXTS: Mapping[int, str | None] = MappingProxyType({})
@@ -137,7 +137,7 @@ def _forms(
         written = [citation.quote, plain(citation.quote)]
         if citation.quote.startswith("|"):
             head = head_above(stored.get(citation.document) or "", citation.start)
-            written.append(row_text(citation.quote, head))
+            written.append(rows_text(citation.quote, head))
         for quote in dict.fromkeys(_squeezed(form)[0] for form in written):
             if quote:
                 yield citation, quote

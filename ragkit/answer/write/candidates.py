@@ -17,7 +17,7 @@ from ragkit.answer.write.layout import (
 )
 from ragkit.question.reading import distinct_terms
 from ragkit.text.analyse import CJK
-from ragkit.text.plain import cells, list_text, plain, row_text
+from ragkit.text.plain import cells, list_text, plain, row_text, rows_text
 from ragkit.types import Hit, Span
 
 MAX_QUOTE_COLUMNS = 400  # 200 Chinese characters; over 99% of CMRC 2018's sentences are shorter
@@ -195,7 +195,7 @@ def _listed(region: _Region, unit: Unit, head: Sequence[str]) -> Listed | None:
     start, end = region.start + span.start, region.start + span.end
     display = list_text(text)
     if unit.kind == "row":
-        display = "\n".join(row_text(line, head) for line in text.splitlines() if line.strip())
+        display = rows_text(text, head)
     return Listed(start, end, text, display, distinct_terms(text), is_intro)
 
 

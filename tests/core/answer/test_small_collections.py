@@ -196,6 +196,14 @@ def test_every_english_answer_is_its_sources_words(
     check(draft, verified, texts)
 
 
+def test_rows_that_are_quoted_together_are_quoted() -> None:
+    """A table with an empty cell, whose rows are one citation."""
+    texts = [f"# Leave\n\nStaff get 25 days of leave a year.\n\n{BLOCKS_EN[5]}", BLOCKS_EN[4]]
+    draft, verified = answered("What should I bring?", texts, hits_of(texts, [10]))
+    check(draft, verified, texts)
+    assert draft.text.count("Name:") == 2
+
+
 @given(
     texts=collections(FACTS_ZH, BLOCKS_ZH),
     question=st.sampled_from(QUESTIONS_ZH),
