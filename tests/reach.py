@@ -65,7 +65,7 @@ _RULES: Final = (
     (r"", "", "reaches everything: no rule knows it"),
 )
 _IN_THE_WHEEL: Final = (
-    r"ragkit/|ingest/|serve/|eval/|tune/|examples/handbook/|(README|THIRD_PARTY_NOTICES)\.md$|LICENSE$"
+    r"(ragkit|ingest|serve|eval|tune|examples/handbook)/|(README|THIRD_PARTY_NOTICES)\.md$|LICENSE$"
 )
 
 

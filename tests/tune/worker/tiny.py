@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import random
 import subprocess
 import sys
@@ -18,7 +19,9 @@ SUBJECTS = 40
 WORDS = [f"{a}{b}" for a in ("ka", "lo", "mi", "su", "te") for b in ("ran", "fil", "dop", "wex")]
 
 
-def write_encoder(folder: Path, *, layers: int = 2, seed: int = 0, words: int = 2 * SUBJECTS) -> Path:
+def write_encoder(
+    folder: Path, *, layers: int = 2, seed: int = 0, words: int = 2 * SUBJECTS
+) -> Path:
     """Write a BERT of random weights, and a tokenizer with a token for each word."""
     import torch
     from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
@@ -49,7 +52,9 @@ def write_encoder(folder: Path, *, layers: int = 2, seed: int = 0, words: int = 
     return folder
 
 
-def pair_rows(count: int, *, seed: int = 0, subjects: range = range(SUBJECTS)) -> list[dict[str, Any]]:
+def pair_rows(
+    count: int, *, seed: int = 0, subjects: range = range(SUBJECTS)
+) -> list[dict[str, Any]]:
     """Make rows: the question about `ask7` is answered where `say7` stands; no word is shared."""
     draw = random.Random(seed)
     half = WORDS[:10] if seed % 2 == 0 else WORDS[10:]  # train and dev share no query
@@ -72,14 +77,28 @@ def write_lines(path: Path, rows: list[dict[str, Any]]) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
-def write_job(folder: Path, base: Path, train: list[dict[str, Any]], dev: list[dict[str, Any]], *,
-              kind: str = "embedder", resume: str = "", teacher: str = "", **settings: Any) -> Path:
+def write_job(
+    folder: Path,
+    base: Path,
+    train: list[dict[str, Any]],
+    dev: list[dict[str, Any]],
+    *,
+    kind: str = "embedder",
+    resume: str = "",
+    teacher: str = "",
+    **settings: Any,
+) -> Path:
     """Write rows and a job of a short run."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "checkpoints").mkdir(exist_ok=True)
-    hashes = {name: write_lines(folder / f"{name}.jsonl", rows) for name, rows in (("train", train), ("dev", dev))}
+    hashes = {
+        name: write_lines(folder / f"{name}.jsonl", rows)
+        for name, rows in (("train", train), ("dev", dev))
+    }
     short = {"batch": 16, "learning_rate": 3e-3, "max_tokens": 32, "steps": 12, "evaluate_every": 4}
-    recipe = make_recipe({"kind": kind, "base": str(base), "data": str(folder), **short, **settings})
+    recipe = make_recipe(
+        {"kind": kind, "base": str(base), "data": str(folder), **short, **settings}
+    )
     job = {
         "kind": kind, "base": str(base), "train": str(folder / "train.jsonl"),
         "dev": str(folder / "dev.jsonl"), "model": str(folder / "model"),
@@ -93,14 +112,18 @@ def write_job(folder: Path, base: Path, train: list[dict[str, Any]], dev: list[d
     return path
 
 
-def run(job: Path, script: str = "embedder.py", **environment: str) -> subprocess.CompletedProcess[str]:
+def run(
+    job: Path, script: str = "embedder.py", **environment: str
+) -> subprocess.CompletedProcess[str]:
     """Run a worker to its end, on one thread."""
-    import os
-
+    quiet = {"OMP_NUM_THREADS": "1", "TOKENIZERS_PARALLELISM": "false"}
     return subprocess.run(
-        [sys.executable, str(WORKERS / script), str(job)], capture_output=True, text=True, check=False,
-        env={**os.environ, "OMP_NUM_THREADS": "1", "TOKENIZERS_PARALLELISM": "false", **environment},
-    )  # fmt: skip
+        [sys.executable, str(WORKERS / script), str(job)],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, **quiet, **environment},
+    )
 
 
 def logged(folder: Path) -> list[dict[str, Any]]:
