@@ -19,6 +19,7 @@ COPY ragkit ragkit
 COPY ingest ingest
 COPY serve serve
 COPY eval eval
+COPY tune tune
 RUN /opt/build/bin/pip wheel --no-deps --no-build-isolation --wheel-dir /dist . \
     && /opt/ragkit/bin/pip install --no-deps --no-index /dist/*.whl
 

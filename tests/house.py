@@ -12,7 +12,7 @@ from pathlib import Path
 
 from tests.vague_names import count_names
 
-PARTS = ("ragkit", "ingest", "serve", "eval", "tests")
+PARTS = ("ragkit", "ingest", "serve", "eval", "tune", "tests")
 LONG_FILE = 400
 LONG_FUNCTION = 60
 
@@ -22,7 +22,7 @@ Graph = dict[str, set[str]]
 def module_name(file: Path, root: Path) -> str:
     """Return the dotted name by which a file of one of the packages is imported."""
     parts = file.relative_to(root).with_suffix("").parts
-    if parts[0] in ("ingest", "serve", "eval"):
+    if parts[0] in ("ingest", "serve", "eval", "tune"):
         parts = parts[1:]
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 

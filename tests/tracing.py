@@ -23,7 +23,7 @@ import psycopg
 
 from tests.places import ROOT
 
-PACKAGES = tuple(f"{ROOT}/{part}/" for part in ("ragkit", "ingest", "serve", "eval"))
+PACKAGES = tuple(f"{ROOT}/{part}/" for part in ("ragkit", "ingest", "serve", "eval", "tune"))
 
 
 @dataclass
