@@ -254,10 +254,15 @@ def _pooling(folder: Path) -> Pooling | None:
     if modules[0]["path"]:
         return None
     config = read_json(folder / modules[1]["path"] / "config.json")
-    modes = {key for key, value in config.items() if key.startswith("pooling_mode") and value}
-    if modes == {"pooling_mode_mean_tokens"}:
+    # sentence-transformers 6 writes the mode's name, earlier versions a flag for each mode.
+    modes = {
+        value if key == "pooling_mode" else key.removeprefix("pooling_mode_")
+        for key, value in config.items()
+        if key.startswith("pooling_mode") and value
+    }
+    if modes in ({"mean"}, {"mean_tokens"}):
         return "mean"
-    return "cls" if modes == {"pooling_mode_cls_token"} else None
+    return "cls" if modes in ({"cls"}, {"cls_token"}) else None
 
 
 def _names(layers: int) -> set[str]:

@@ -123,7 +123,7 @@ def load_classifier(
     The activation is the configuration's, as sentence-transformers reads it.
     """
     config = read_json(folder / "config.json")
-    sigmoid = _is_sigmoid(config)
+    sigmoid = _is_sigmoid(config, read_json(folder / "config_sentence_transformers.json"))
     shape = read_shape(folder, "cls")
     typed = _is_typed(folder) if config.get("type_vocab_size", 2) > 1 else False
     if sigmoid is None or shape is None or typed is None or _is_special(folder):
@@ -140,10 +140,17 @@ def load_classifier(
     return Classifier(encoder, (a, b, c, d), sigmoid), typed
 
 
-def _is_sigmoid(config: Mapping[str, Any]) -> bool | None:
-    """Read the activation of one label: sigmoid unless it is named; None for one not known here."""
+def _is_sigmoid(config: Mapping[str, Any], newest: Mapping[str, Any]) -> bool | None:
+    """Read the activation of one label: sigmoid unless it is named; None for one not known here.
+
+    `newest` is the file in which sentence-transformers 6 names it.
+    """
     newer = config.get("sentence_transformers") or {}
-    named = newer.get("activation_fn") or config.get("sbert_ce_default_activation_function")
+    named = (
+        newest.get("activation_fn")
+        or newer.get("activation_fn")
+        or config.get("sbert_ce_default_activation_function")
+    )
     name = "Sigmoid" if named is None else str(named).rpartition(".")[2]
     return {"Sigmoid": True, "Identity": False}.get(name)
 

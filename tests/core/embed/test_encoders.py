@@ -66,6 +66,21 @@ def test_bert_gives_what_transformers_gives(tmp_path: Path, family: str, pooling
     assert torch.allclose(vectors, expected, atol=1e-5)
 
 
+@pytest.mark.parametrize("pooling", ["mean", "cls"])
+def test_the_pooling_is_read_as_sentence_transformers_6_writes_it(
+    tmp_path: Path, pooling: str
+) -> None:
+    save(tmp_path, small("Bert"), f"{pooling}_tokens")
+    config = {"embedding_dimension": 32, "pooling_mode": pooling, "include_prompt": True}
+    (tmp_path / "1_Pooling/config.json").write_text(json.dumps(config), "utf-8")
+    encoder = load_bert(tmp_path, "cpu", torch.float32)
+    assert encoder is not None
+    assert encoder.shape.pooling == pooling
+    config["pooling_mode"] = "max"
+    (tmp_path / "1_Pooling/config.json").write_text(json.dumps(config), "utf-8")
+    assert load_bert(tmp_path, "cpu", torch.float32) is None
+
+
 def test_without_padding_no_mask_is_needed() -> None:
     encoder = load_bert(find_model("all-MiniLM-L6-v2").folder, "cpu", torch.float32)
     assert encoder is not None

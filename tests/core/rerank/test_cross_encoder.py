@@ -54,6 +54,18 @@ def test_scores_are_the_librarys(
     assert list(reranker.rerank(query, SHORT)) == pytest.approx(wanted, abs=1e-4)
 
 
+@pytest.mark.usefixtures("float32")
+def test_the_activation_is_read_as_sentence_transformers_6_writes_it(
+    make: Make, tmp_path: Path
+) -> None:
+    library(make("Bert", IDENTITY)).save_pretrained(str(tmp_path / "saved"))
+    written = json.loads((tmp_path / "saved/config_sentence_transformers.json").read_text("utf-8"))
+    assert written["activation_fn"] == IDENTITY
+    wanted = expected(tmp_path / "saved", QUERY, SHORT)
+    reranker = CrossEncoderReranker(str(tmp_path / "saved"), device="cpu")
+    assert list(reranker.rerank(QUERY, SHORT)) == pytest.approx(wanted, abs=1e-4)
+
+
 @pytest.mark.usefixtures("bfloat16")
 def test_half_precision_keeps_the_scores_within_a_twentieth_of_their_spread(make: Make) -> None:
     folder = make("Bert", IDENTITY)
