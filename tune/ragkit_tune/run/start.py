@@ -17,6 +17,7 @@ from ragkit.system.private_files import private
 from ragkit.system.worker_process import find_interpreter, run_worker
 from ragkit_tune.recipe import Recipe, make_recipe
 from ragkit_tune.run import job as jobs
+from ragkit_tune.run.complete import complete_embedder
 from ragkit_tune.run.devices import locked_devices, visible_devices
 from ragkit_tune.run.folder import Run, RunFolder, create_run, find_run, now, runs_folder
 from ragkit_tune.run.launcher import write_launcher
@@ -132,6 +133,8 @@ def _train(run: Run, recipe: Recipe, interpreter: Path, on_stage: OnStage, on_st
                 environment=_ENVIRONMENT,
                 on_start=stops.begin,
             )
+        if recipe.kind == "embedder" and not reason and folder.model.is_dir():
+            complete_embedder(base.folder, folder.model)
     except BaseException as error:
         _ended(folder, "stopped", f"interrupted: {type(error).__name__}")
         raise

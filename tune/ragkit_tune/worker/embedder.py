@@ -67,8 +67,10 @@ def _batch(job: Job, rows: Rows, log: Log) -> int:
 
 
 def _attempt(job: Job, rows: Rows, log: Log, batch: int, micro_batch: int) -> None:
+    import torch
     from sentence_transformers import SentenceTransformerTrainer
 
+    torch.manual_seed(job.setting("seed"))  # a pooler that the base lacks begins at random
     model = load(job.base)
     limit = model.max_seq_length
     model.max_seq_length = min(limit or 512, job.setting("max_tokens"))

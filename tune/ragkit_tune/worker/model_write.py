@@ -14,7 +14,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
-from checkpoints import flush_folder  # type: ignore[import-not-found]  # beside this script
+from checkpoints import (  # type: ignore[import-not-found]  # beside this script
+    UNWRITTEN,
+    flush_folder,
+    reason_of,
+)
 from job import Job, Log, StopError  # type: ignore[import-not-found]
 
 COMPARED: Final = 10  # texts or pairs that the written model is compared by
@@ -36,11 +40,10 @@ def write_model(job: Job, log: Log, save: Callable[[str], None], compared: dict[
         flush_folder(written)
         shutil.rmtree(job.model, ignore_errors=True)
         written.rename(job.model)
-    except (OSError, RuntimeError) as error:
+    except UNWRITTEN as error:
         shutil.rmtree(written, ignore_errors=True)
-        reason = getattr(error, "strerror", None) or str(error).split("\n")[0]
         raise StopError(
-            f"{job.model} cannot be written ({reason}): make room, then resume"
+            f"{job.model} cannot be written ({reason_of(error)}): make room, then resume"
         ) from error
 
 

@@ -38,7 +38,7 @@ DEV_NEGATIVES: Final = 9  # with the positive ten passages, as deep as the measu
 
 def train(job: Job) -> None:
     """Train the job's base on its rows and write the model."""
-    rows = read_pairs(job)
+    rows = read_pairs(job, draws=True)
     if not rows.train[0]["negatives"]:
         raise StopError(
             "rows without negatives teach a reranker nothing: make them with `ragkit tune data`,"
@@ -235,12 +235,18 @@ def _write(job: Job, model: Any, rows: Rows, limit: int | None, log: Log) -> Non
     if limit:
         model.max_seq_length = limit
     pairs = [(row["query"], row["positive"]) for row in rows.dev][:COMPARED]
-    write_model(
-        job,
-        log,
-        lambda folder: model.save_pretrained(folder, create_model_card=False),
-        {"pairs": pairs, "scores": predict(model, pairs)},
-    )
+    compared = {"pairs": pairs, "scores": predict(model, pairs)}
+    write_model(job, log, partial(_save, model), compared)
+
+
+def _save(model: Any, folder: str) -> None:
+    """Save the model; say whether its tokens have types, which is not in the file by default."""
+    model.save_pretrained(folder, create_model_card=False)
+    file = Path(folder) / "tokenizer_config.json"
+    if file.is_file():
+        config = json.loads(file.read_text("utf-8"))
+        config.setdefault("model_input_names", list(model.tokenizer.model_input_names))
+        file.write_text(json.dumps(config, ensure_ascii=False, indent=2), "utf-8")
 
 
 if __name__ == "__main__":

@@ -1,0 +1,66 @@
+"""A run that is killed and resumed ends with the same weights, to the last bit."""
+
+import json
+import random
+from pathlib import Path
+
+import pytest
+
+from tests.tune.worker.here import run_here
+from tests.tune.worker.kills import (
+    fork_encoder,
+    kill_and_resume,
+    make_run,
+    prepare,
+    train,
+    weights_hash,
+)
+from tests.tune.worker.tiny import logged, pair_rows, write_encoder, write_job
+
+pytestmark = pytest.mark.long
+
+
+def test_a_killed_run_ends_with_the_same_weights(tmp_path: Path) -> None:
+    prepare()
+    base = fork_encoder(tmp_path / "base")
+    whole = make_run(tmp_path / "whole", base)
+    assert train(whole)
+    job = make_run(tmp_path / "killed", base)
+    resumed = kill_and_resume(job, random.Random(5), kills=3)
+    assert len(resumed) >= 2
+    assert weights_hash(job) == weights_hash(whole)
+    logs = [
+        [(line["step"], line["loss"]) for line in logged(tmp_path / name) if "loss" in line]
+        for name in ("whole", "killed")
+    ]
+    assert logs[0] == logs[1]
+    assert len(logs[0]) == 24
+
+
+def test_the_newest_two_checkpoints_stay_and_the_best(tmp_path: Path) -> None:
+    base = write_encoder(tmp_path / "base")
+    settings = {"steps": 30, "evaluate_every": 6, "save_every": 3, "learning_rate": 0.03}
+    job = write_job(tmp_path / "run", base, pair_rows(64), pair_rows(16, seed=9), **settings)
+    assert run_here(job)[0] == 0
+    measured = [(-line["dev"]["ndcg@10"], line["step"]) for line in logged(tmp_path / "run")[2:]
+                if "dev" in line]  # fmt: skip
+    best = min(measured)[1]
+    names = {path.name for path in (tmp_path / "run/checkpoints").iterdir()}
+    assert names == {"step-000027", "step-000030", f"step-{best:06d}"}
+    about = json.loads((tmp_path / "run/checkpoints/step-000030/checkpoint.json").read_text())
+    assert about["stopping"]["best_step"] == best
+
+
+def test_a_run_ends_early_without_a_new_best_and_when_its_time_is_up(tmp_path: Path) -> None:
+    base = write_encoder(tmp_path / "base")
+    rows, dev = pair_rows(64), pair_rows(16, seed=9)
+    still = {"steps": 40, "evaluate_every": 2, "patience": 2, "learning_rate": 0.0}
+    assert run_here(write_job(tmp_path / "still", base, rows, dev, **still))[0] == 0
+    events = [line["event"] for line in logged(tmp_path / "still") if "event" in line]
+    assert "stopped early: no better in 2 measurements" in events
+    assert events[-1] == "the best is step 2"
+    short = {"steps": 100_000, "evaluate_every": 50_000, "minutes": 0.02}
+    assert run_here(write_job(tmp_path / "short", base, rows, dev, **short))[0] == 0
+    events = [line["event"] for line in logged(tmp_path / "short") if "event" in line]
+    assert "stopped early: time is up" in events
+    assert (tmp_path / "short/model/model.safetensors").is_file()
