@@ -70,6 +70,17 @@ def test_chinese_and_a_base_without_a_template(template: str | None, tmp_path: P
     assert written.exists() == (template is None)  # the adapter is served with its template
 
 
+def test_a_template_that_thinks_trains_its_empty_thought(tmp_path: Path) -> None:
+    thinking = CHATML.replace(
+        "+ message['content'] +",
+        "+ ('<think></think>' if message['role'] == 'assistant' else '') + message['content'] +",
+    )
+    base = write_language_model(tmp_path / "base", template=thinking)
+    code, output = run_here("sft", write_job(tmp_path / "run", base, chat_rows(8), steps=1))
+    assert code == 0
+    assert "of row r0: '<think></think>It is red [1].<|im_end|>'" in output
+
+
 @pytest.mark.parametrize("parameters", ["full", "prompt", "prefix"])
 def test_all_weights_prompts_and_prefixes(base: Path, tmp_path: Path, parameters: str) -> None:
     job = write_job(tmp_path, base, chat_rows(16), parameters=parameters, learning_rate=3e-2)

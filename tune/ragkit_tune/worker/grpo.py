@@ -12,6 +12,7 @@ import subprocess
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
+from importlib.util import find_spec
 from typing import Any, Final
 
 from guard import ROW, Guard, named  # beside this script
@@ -108,9 +109,15 @@ class Rewards:
         try:
             process.stdin.write(json.dumps(request) + "\n")
             process.stdin.flush()
-            reply = json.loads(process.stdout.readline() or '{"error": "its program ended"}')
-        except (OSError, ValueError) as error:
-            reply = {"error": str(error)}
+            line = process.stdout.readline()
+        except OSError:
+            line = ""
+        if not line:
+            raise StopError(
+                f"the answers to row {row} cannot be checked: {' '.join(self._command[:3])} ended"
+                f" with exit code {process.wait()}: see its message above"
+            )
+        reply = json.loads(line)
         if "error" in reply:
             raise StopError(
                 f"the answers to row {row} cannot be checked ({reply['error']}): make the rows anew"
@@ -122,7 +129,12 @@ class Rewards:
 
 def _command(job: Job) -> Sequence[str]:
     """Return the check's program; this Python has ragkit where the job names no other."""
-    command = (job.extra or {}).get("reward")
+    command: Sequence[str] | None = (job.extra or {}).get("reward")
+    if command is None and find_spec("ragkit_tune") is None:
+        raise StopError(
+            f"{sys.executable} has no ragkit, which checks the answers: install it there, or unset"
+            " RAGKIT_TUNE_PYTHON"
+        )
     return command or [sys.executable, "-m", "ragkit_tune.run.reward_server"]
 
 
@@ -180,9 +192,11 @@ class _Run:
         generations = _generations(batch)
         answers = len(rows) * generations
         steps = total_steps(job, answers)
-        stopping = stopping_of(
-            job, log, steps, lambda _: self._measure(dev), name="reward", is_lower_better=False
-        )
+
+        def measure() -> dict[str, float]:
+            return self._measure(dev)
+
+        stopping = stopping_of(job, log, steps, measure, name="reward", is_lower_better=False)
         self._guard = _Guard(log, steps)
         args = GRPOConfig(
             **trainer_arguments(job, answers, batch, micro_batch),
@@ -198,13 +212,13 @@ class _Run:
             peft_config=trained_part(job, CAUSAL),
             callbacks=[stopping, self._guard],
         )
-        run_trainer(self._trainer, job, stopping, log, has_row_ids=False)
+        run_trainer(self._trainer, job, stopping, log, measure, has_row_ids=False)
         if not self._has_learnt and not job.resume:
             raise StopError(self._nothing_learnt(0.0, [row["id"] for row in rows]))
         if is_first():
             first = dev[0]
             ids = first.prompt + first.answer
-            write_result(job, self._trainer.model, self._tokenizer, ids, CAUSAL, log)
+            write_result(job, self._trainer, self._tokenizer, ids, CAUSAL, log)
 
     def _reward(
         self, prompts: Any, completions: Any, completion_ids: Any, row: list[str], **rest: Any

@@ -174,7 +174,7 @@ def stopping_of(
     job: Job,
     log: Log,
     steps: int,
-    measure: Callable[[Any], dict[str, float]],
+    measure: Callable[[], dict[str, float]],
     *,
     name: str = "loss",
     is_lower_better: bool = True,
@@ -183,7 +183,7 @@ def stopping_of(
     every = job.setting("evaluate_every") or max(1, steps // 10)
     return Stopping(
         log,
-        measure,
+        lambda _: measure(),
         name=name,
         every=every,
         save_every=job.setting("save_every") or every,
@@ -229,13 +229,19 @@ def _weight(inputs: Mapping[str, Any]) -> float:
 
 
 def run_trainer(
-    trainer: Any, job: Job, stopping: Stopping, log: Log, *, has_row_ids: bool = True
+    trainer: Any,
+    job: Job,
+    stopping: Stopping,
+    log: Log,
+    measure: Callable[[], dict[str, float]],
+    *,
+    has_row_ids: bool = True,
 ) -> None:
     """Measure the base, train to the end, and leave the best weights in the model."""
     if has_row_ids:
         trainer.data_collator = with_row_ids(trainer.data_collator)
     if not job.resume:
-        log.write(step=0, dev=stopping._measure(trainer.model), seconds=0.0)
+        log.write(step=0, dev=measure(), seconds=0.0)
     finish_training(trainer, job, stopping, log)
 
 

@@ -25,7 +25,6 @@ def main(folder: str, compared_file: str, job_file: str) -> str:
 def load(folder: str, task: str, job: Job) -> Any:
     """Load a folder: a whole model, or an adapter on the job's base."""
     if job.setting("parameters") == "full":
-        import torch
         import transformers
 
         family = {"CAUSAL_LM": "AutoModelForCausalLM"}.get(
@@ -34,11 +33,18 @@ def load(folder: str, task: str, job: Job) -> Any:
         model = getattr(transformers, family).from_pretrained(
             folder, dtype="auto", use_safetensors=True, local_files_only=True
         )
-        return model.to("cuda" if torch.cuda.is_available() else "cpu")
+        return _on_device(model)
     from peft import PeftModel
 
     base = load_base(replace(job, resume=""), task)
-    return PeftModel.from_pretrained(base, folder)
+    model = PeftModel.from_pretrained(base, folder)
+    return _on_device(model) if job.setting("bits") == 16 else model
+
+
+def _on_device(model: Any) -> Any:
+    import torch
+
+    return model.to("cuda" if torch.cuda.is_available() else "cpu")
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ A new process loads what was written: what saving lost shows in its logits.
 
 from __future__ import annotations
 
+import gc
 import json
 import shutil
 import subprocess
@@ -23,11 +24,12 @@ COMPARED_TOKENS: Final = 64
 
 
 def write_result(
-    job: Job, model: Any, tokenizer: Any, ids: Sequence[int], task: str, log: Log
+    job: Job, trainer: Any, tokenizer: Any, ids: Sequence[int], task: str, log: Log
 ) -> None:
     """Write the model's folder; `ids` are a text that it is compared by. Raises StopError."""
     import torch
 
+    model = trainer.model
     log.tell("stage: writing the model")
     written = Path(f"{job.model}.writing")
     shutil.rmtree(written, ignore_errors=True)
@@ -48,12 +50,14 @@ def write_result(
     compared = {"ids": text, "logits": logits.float().flatten()[-100_000:].tolist(), "task": task}
     path = Path(job.log).with_name("logits.json")
     path.write_text(json.dumps(compared), "utf-8")
+    _make_room(trainer)
     if reason := reload(written, path, Path(job.log).with_name("job.json")):
         raise StopError(
             f"the written model is not the trained one ({reason}): the checkpoints stay; report"
             " this base model"
         )
     written.rename(job.model)
+    path.unlink()  # it holds a row's tokens
 
 
 def reload(folder: Path, compared: Path, job: Path) -> str:
@@ -83,6 +87,20 @@ def difference(model: Any, compared: dict[str, Any]) -> str:
     limit = CLOSE[str(model.dtype).removeprefix("torch.")]
     distance = float((actual - expected).abs().max() / expected.abs().max().clamp(min=1e-6))
     return "" if distance <= limit else f"logits are {distance:.2g} of the largest apart"
+
+
+def _make_room(trainer: Any) -> None:
+    """Leave the GPU to the process that loads the written model."""
+    import torch
+
+    trainer.optimizer = trainer.lr_scheduler = None
+    trainer.accelerator.free_memory()
+    for model in (trainer.model, getattr(trainer, "ref_model", None)):
+        if model is not None and not getattr(model, "quantization_method", None):
+            model.to("cpu")
+    gc.collect()
+    if torch.cuda.is_available():
+        torch.cuda.empty_cache()
 
 
 def _to_dtype_of_base(model: Any, job: Job) -> None:

@@ -65,7 +65,8 @@ def read_pairs(encoder: Encoder, rows: Sequence[dict[str, Any]]) -> tuple[Column
     equal = [row["id"] for row in rows if row["chosen"].strip() == row["rejected"].strip()]
     if equal:
         raise StopError(
-            f"{len(equal)} rows prefer an answer to itself (rows {', '.join(equal[:5])}): remove them"
+            f"{len(equal)} rows prefer an answer to itself (rows {', '.join(equal[:5])}): remove"
+            " them"
         )
     chosen = [encoder.encode(row["id"], row["prompt"], row["chosen"]) for row in rows]
     rejected = [encoder.encode(row["id"], row["prompt"], row["rejected"]) for row in rows]
@@ -131,7 +132,11 @@ def _attempt(
     log.tell("stage: loading the model")
     count = len(rows[0]["row"])
     steps = total_steps(job, count)
-    stopping = stopping_of(job, log, steps, lambda _: measure_loss(trainer, MEASURES))
+
+    def measure() -> dict[str, float]:
+        return measure_loss(trainer, MEASURES)
+
+    stopping = stopping_of(job, log, steps, measure)
     guard = Guard(log, steps)
     base, config, sets = _method(job, rows, batch, micro_batch)
     trained = trained_part(job, CAUSAL)
@@ -145,10 +150,10 @@ def _attempt(
         peft_config=trained,
         callbacks=[stopping, guard],
     )
-    run_trainer(trainer, job, stopping, log)
+    run_trainer(trainer, job, stopping, log, measure)
     if is_first():
         first = encoded_dev[0]
-        write_result(job, trainer.model, tokenizer, first.prompt + first.answer, CAUSAL, log)
+        write_result(job, trainer, tokenizer, first.prompt + first.answer, CAUSAL, log)
 
 
 def _method(

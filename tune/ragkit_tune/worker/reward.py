@@ -65,7 +65,11 @@ def _attempt(
     log.tell("stage: loading the model")
     count = len(rows[0]["row"])
     steps = total_steps(job, count)
-    stopping = stopping_of(job, log, steps, lambda _: measure_loss(trainer, MEASURES))
+
+    def measure() -> dict[str, float]:
+        return measure_loss(trainer, MEASURES)
+
+    stopping = stopping_of(job, log, steps, measure)
     guard = Guard(log, steps)
     args = RewardConfig(**trainer_arguments(job, count, batch, micro_batch), max_length=None)
     trainer = trainer_class(RewardTrainer, job, guard, stopping, log)(
@@ -77,9 +81,9 @@ def _attempt(
         peft_config=trained_part(job, SCORING),
         callbacks=[stopping, guard],
     )
-    run_trainer(trainer, job, stopping, log)
+    run_trainer(trainer, job, stopping, log, measure)
     if is_first():
-        write_result(job, trainer.model, tokenizer, rows[1]["chosen_ids"][0], SCORING, log)
+        write_result(job, trainer, tokenizer, rows[1]["chosen_ids"][0], SCORING, log)
 
 
 def _whole(rows: Columns) -> Columns:

@@ -77,7 +77,11 @@ def _attempt(
 
     log.tell("stage: loading the model")
     steps = total_steps(job, len(train_rows))
-    stopping = stopping_of(job, log, steps, lambda _: measure_loss(trainer, MEASURES))
+
+    def measure() -> dict[str, float]:
+        return measure_loss(trainer, MEASURES)
+
+    stopping = stopping_of(job, log, steps, measure)
     guard = Guard(log, steps)
     model = load_base(job, CAUSAL)
     args = SFTConfig(
@@ -95,9 +99,9 @@ def _attempt(
         peft_config=trained_part(job, CAUSAL),
         callbacks=[stopping, guard],
     )
-    run_trainer(trainer, job, stopping, log)
+    run_trainer(trainer, job, stopping, log, measure)
     if is_first():
-        write_result(job, trainer.model, tokenizer, _text(dev_rows[0]), CAUSAL, log)
+        write_result(job, trainer, tokenizer, _text(dev_rows[0]), CAUSAL, log)
 
 
 def columns(rows: Sequence[Encoded]) -> dict[str, list[Any]]:
