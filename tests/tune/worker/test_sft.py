@@ -31,7 +31,7 @@ def test_answers_are_learnt_and_the_adapter_is_one_that_vllm_loads(
     base: Path, tmp_path: Path
 ) -> None:
     job = write_job(tmp_path, base, chat_rows(16), steps=12, evaluate_every=6)
-    code, output = run_here("sft", job, reloads=True)
+    code, output = run_here("sft", job)
     assert code == 0, output
     first, *_, last = losses(tmp_path)
     assert last < 0.75 * first
@@ -43,6 +43,18 @@ def test_answers_are_learnt_and_the_adapter_is_one_that_vllm_loads(
         "adapter_config.json",
         "adapter_model.safetensors",
     ]
+
+
+@pytest.mark.long
+def test_a_new_process_loads_the_written_adapter(base: Path, tmp_path: Path) -> None:
+    code, output = run_here("sft", write_job(tmp_path, base, chat_rows(8), steps=2), reloads=True)
+    assert code == 0, output
+    script = worker_module("language_model_write")
+    job = tmp_path / "job.json"
+    compared = tmp_path / "logits.json"
+    assert not compared.exists()
+    compared.write_text(json.dumps({"ids": [1, 2], "logits": [9.0] * 9, "task": "CAUSAL_LM"}))
+    assert script.reload(tmp_path / "model", compared, job).endswith("of the largest apart")
 
 
 def test_only_the_last_answer_is_trained_and_the_log_shows_it(base: Path, tmp_path: Path) -> None:
