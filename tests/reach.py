@@ -3,9 +3,9 @@
 Standard output has a line for each step that `.ci/run` has to take: its name and, after a tab, its
 test files. Standard error says why. Needs nothing but git and Python's standard library.
 
-The core, the tools and the tests' common helpers reach everything. The parts (ingest, serve, eval, tune)
-are independent by contract: a change in one reaches the tests that import it or run its commands.
-A path that no rule knows reaches everything.
+The core, the tools and the tests' common helpers reach everything. The parts (ingest, serve, eval,
+tune) are independent by contract: a change in one reaches the tests that import it or run its
+commands. A path that no rule knows reaches everything.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from ragkit_tune.plan.make import Plan as Plan
     from ragkit_tune.plan.make import make_plan as make_plan
     from ragkit_tune.proof.candidate import find_candidate as find_candidate
-    from ragkit_tune.proof.prove import Proof as Proof
+    from ragkit_tune.proof.measure import Proof as Proof
     from ragkit_tune.proof.prove import prove as prove
     from ragkit_tune.proof.verdict import Verdict as Verdict
     from ragkit_tune.recipe import Recipe as Recipe
@@ -32,7 +32,8 @@ else:
             "ragkit_tune.data.make": "make_data",
             "ragkit_tune.plan.make": "Plan make_plan",
             "ragkit_tune.proof.candidate": "find_candidate",
-            "ragkit_tune.proof.prove": "Proof prove",
+            "ragkit_tune.proof.measure": "Proof",
+            "ragkit_tune.proof.prove": "prove",
             "ragkit_tune.proof.verdict": "Verdict",
             "ragkit_tune.recipe": "Recipe make_recipe read_recipe",
             "ragkit_tune.run.folder": "Run",

@@ -26,6 +26,13 @@ def data(
     collection: Annotated[
         str | None, typer.Option("--collection", "-c", help="Collection to make rows from.")
     ] = None,
+    kind: Annotated[
+        Literal["pairs", "chat", "preference", "completion"],
+        typer.Option(
+            help="What a row holds: a question with passages (embedder, reranker), a chat (sft,"
+            " grpo), two answers (dpo, reward), one rated answer (kto)."
+        ),
+    ] = "pairs",
     how: HowOption = None,
     labelled: SetOption = None,
     language: Annotated[
@@ -58,8 +65,20 @@ def data(
     """Make rows to train on from your documents: questions, passages and hard negatives.
 
     The folder gets train.jsonl, dev.jsonl, test.jsonl with questions about other documents, and a
-    card that says what was left out and why.
+    card that says what was left out and why. Chats and answers come from --set, from the answers
+    that people rated, and from the language model of the settings.
     """
+    from ragkit.errors import UsageError
+
+    if kind != "pairs":
+        if how or ask or rows:
+            raise UsageError(
+                f"--how, --ask and --rows do not go with --kind {kind}: leave them out"
+            )
+        _make_answers(
+            kind, out, collection, labelled, language or "", seed, allow_dropped, as_json=as_json
+        )
+        return
     from ragkit.cli.render import print_json
     from ragkit.knowledge.base import KnowledgeBase
     from ragkit.settings.settings import load_settings
@@ -93,6 +112,50 @@ def data(
         typer.echo(
             f"Write questions into {printable(str(out / 'ask.jsonl'))}, then pass it as --set."
         )
+
+
+def _make_answers(
+    kind: Literal["chat", "preference", "completion"],
+    out: Path,
+    collection: str | None,
+    labelled: Path | None,
+    language: str,
+    seed: int,
+    allow_dropped: bool,
+    *,
+    as_json: bool,
+) -> None:
+    """Make rows of answers, and print their card."""
+    from functools import partial
+
+    from ragkit.cli.render import print_json
+    from ragkit.knowledge.base import KnowledgeBase
+    from ragkit.settings.settings import load_settings
+    from ragkit.text.printable import printable
+    from ragkit_tune.data.chat import Origins, make_chat_rows
+    from ragkit_tune.data.collected import describe_card
+    from ragkit_tune.data.preferences import make_preference_rows
+    from ragkit_tune.data.prompts import served_sampler
+
+    settings = load_settings()
+    sampler, model = served_sampler(settings) or (None, "")
+    origins = Origins(labelled=labelled, sampler=sampler, written_by=model)
+    make = make_chat_rows if kind == "chat" else partial(make_preference_rows, kind=kind)
+    with KnowledgeBase.open(settings, collection=collection) as kb, _Stages() as stages:
+        made = make(
+            kb,
+            out,
+            settings=settings,
+            origins=origins,
+            language=language,
+            seed=seed,
+            allow_dropped=allow_dropped,
+            progress=stages.show,
+        )
+    if as_json:
+        print_json({"out": str(out), **made.card})
+    else:
+        typer.echo(printable(describe_card(made.card)))
 
 
 def _names(text: str | None) -> Sequence[str]:

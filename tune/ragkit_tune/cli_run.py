@@ -175,7 +175,7 @@ def _run(
     listener = Listener(_say, _show_plan, _show_step)
     data = given.get("data") or from_file.get("data")
     if data is None and kind not in {"embedder", "reranker"}:
-        raise UsageError("--data is missing: make rows with `ragkit tune data --rows chat`")
+        raise UsageError("--data is missing: make rows with `ragkit tune data --kind chat`")
     if data is not None and labelled is not None:
         raise UsageError("--set makes rows and --data names rows: take one of them")
     # What is wrong in the recipe shows before the rows are made.

@@ -94,7 +94,8 @@ def train(
     from ragkit_tune.data.data_set import read_data_set
     from ragkit_tune.plan.make import make_plan
     from ragkit_tune.proof.candidate import find_candidate
-    from ragkit_tune.proof.prove import Proof, prove
+    from ragkit_tune.proof.measure import Proof
+    from ragkit_tune.proof.prove import prove
     from ragkit_tune.run.start import start
 
     planned = make_plan(recipe, read_data_set(Path(recipe.data)))

@@ -79,6 +79,7 @@ STORE: Final[dict[str, Read | str]] = {
     "job_ledger": "for `ragkit ingest`",
     "renew_words": lambda store, _: (store.renew_words("closed"), "closed"),
     "languages": lambda store, _: (store.languages("closed"), "closed"),
+    "in_space": lambda store, place: nearest_in(store.in_space(place.embedder.space), place),
 }
 READER: Final[dict[str, Callable[[PostgresReader, Place], object] | str]] = {
     "nearest": lambda reader, place: reader.nearest(
@@ -115,6 +116,13 @@ BROWSER: Final[dict[str, Callable[[Browser, Place], object] | str]] = {
     "document": lambda browser, place: browser.document(place.hidden[0]),
     "excerpt": lambda browser, place: browser.excerpt(place.hidden[0], 0, 99),
 }
+
+
+def nearest_in(store: PostgresStore, place: Place) -> object:
+    with store.snapshot() as reader:
+        return reader.nearest(
+            "open", place.embedder.space, place.embedder.embed_query("merger"), 200
+        )
 
 
 def public(kind: type) -> set[str]:

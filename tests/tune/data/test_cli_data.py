@@ -1,6 +1,7 @@
 """`ragkit tune data` as a user types it: rules alone, on documents that went through ingestion."""
 
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -122,4 +123,17 @@ def test_what_cannot_be_made_is_said_in_a_line(fresh_database: str, tmp_path: Pa
     )
     assert "collection 'empty' has no documents" in ragkit.error(
         "tune", "data", "--out", "new", "-c", "empty", code=2
+    )
+
+
+@pytest.mark.long
+def test_chats_are_made_of_labelled_answers(ragkit: Commands) -> None:
+    """Twelve documents do not make the fifty rows that a model needs; the line says what does."""
+    rules = ("--method", "rules", "--unanswerable", "0", "--out", "answered.jsonl")
+    ragkit("eval", "testset", *rules, "--questions", "500", code=3)  # fewer could be made
+    chats = ("tune", "data", "--kind", "chat", "--out", "chats")
+    *_, line = ragkit(*chats, "--set", "answered.jsonl", code=2).stderr.splitlines()
+    assert re.match(r"ragkit: only \d\d rows could be made .*: a model needs 50 at least: ", line)
+    assert "--how, --ask and --rows do not go with --kind chat" in ragkit.error(
+        *chats, "--ask", "5", code=2
     )

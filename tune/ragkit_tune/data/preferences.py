@@ -107,7 +107,7 @@ def _collect(work: Work, origins: Origins, language: str) -> tuple[Collected, Ra
 def shared_terms(question: str) -> frozenset[str]:
     """Return what equal questions share: their terms, in any order.
 
-    >>> shared_terms("Leave of a new employee?") == shared_terms("a new employee: leave")
+    >>> shared_terms("Leave, a new employee?") == shared_terms("a new employee: leave")
     True
     """
     return frozenset(analyse(question)) or frozenset({folded(question)})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -104,6 +105,7 @@ def write_job(run: Run, recipe: Recipe, data: DataSet, base: ModelFiles) -> None
         "data_hash": data.hash,
         "teacher": _teacher(recipe),
         "resume": str(checkpoint) if checkpoint else "",
+        "extra": _extra(recipe),
     }
     write_private(folder.job, json.dumps(job, ensure_ascii=False, indent=2) + "\n")
 
@@ -125,6 +127,13 @@ def _prefixes(recipe: Recipe, base: ModelFiles) -> dict[str, str]:
 
     card = model_card(base.name, base.folder)
     return {"query": card.query_prefix, "passage": card.passage_prefix}
+
+
+def _extra(recipe: Recipe) -> dict[str, Any]:
+    """Return what only one kind of worker needs: of GRPO the program that gives rewards."""
+    if recipe.kind != "adapter" or recipe.method != "grpo":
+        return {}
+    return {"reward": [sys.executable, "-m", "ragkit_tune.run.reward_server"]}
 
 
 def _teacher(recipe: Recipe) -> str:
