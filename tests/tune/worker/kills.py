@@ -17,6 +17,7 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+from typing import Any
 
 from tests.tune.worker.here import script
 from tests.tune.worker.tiny import pair_rows, write_encoder, write_job
@@ -29,7 +30,13 @@ def make_run(folder: Path, base: Path) -> Path:
     rows = pair_rows(96)
     for n in range(0, 40, 2):
         rows[n] |= {name: rows[n + 40][name] for name in ("positive", "group")}
-    settings = {"steps": STEPS, "evaluate_every": 6, "save_every": 2, "batch": 16, "patience": 99}
+    settings: dict[str, Any] = {
+        "steps": STEPS,
+        "evaluate_every": 6,
+        "save_every": 2,
+        "batch": 16,
+        "patience": 99,
+    }
     return write_job(folder, base, rows, pair_rows(16, seed=9), **settings)
 
 
@@ -81,7 +88,7 @@ def _run_child(job: Path, output: Path) -> None:
         os.dup2(descriptor, 2)
         sys.stdout = os.fdopen(1, "w", buffering=1)
         sys.argv = ["embedder", str(job)]
-        script("model_write")._compare = lambda *_: None
+        setattr(script("model_write"), "_compare", lambda *_: None)  # noqa: B010  mypy knows none
         code = script("job").main(script("embedder").train)
     finally:
         os._exit(code)

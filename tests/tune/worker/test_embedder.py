@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import pytest
@@ -15,7 +15,7 @@ from tests.tune.worker.tiny import logged, pair_rows, write_encoder, write_job
 
 pytestmark = pytest.mark.long
 
-TAUGHT = {"steps": 120, "evaluate_every": 40, "learning_rate": 0.01}
+TAUGHT: Final[dict[str, Any]] = {"steps": 120, "evaluate_every": 40, "learning_rate": 0.01}
 
 
 @pytest.fixture(scope="module")

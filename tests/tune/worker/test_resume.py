@@ -3,6 +3,7 @@
 import json
 import random
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -39,7 +40,12 @@ def test_a_killed_run_ends_with_the_same_weights(tmp_path: Path) -> None:
 
 def test_the_newest_two_checkpoints_stay_and_the_best(tmp_path: Path) -> None:
     base = write_encoder(tmp_path / "base")
-    settings = {"steps": 30, "evaluate_every": 6, "save_every": 3, "learning_rate": 0.03}
+    settings: dict[str, Any] = {
+        "steps": 30,
+        "evaluate_every": 6,
+        "save_every": 3,
+        "learning_rate": 0.03,
+    }
     job = write_job(tmp_path / "run", base, pair_rows(64), pair_rows(16, seed=9), **settings)
     assert run_here(job)[0] == 0
     measured = [(-line["dev"]["ndcg@10"], line["step"]) for line in logged(tmp_path / "run")[2:]
@@ -54,12 +60,12 @@ def test_the_newest_two_checkpoints_stay_and_the_best(tmp_path: Path) -> None:
 def test_a_run_ends_early_without_a_new_best_and_when_its_time_is_up(tmp_path: Path) -> None:
     base = write_encoder(tmp_path / "base")
     rows, dev = pair_rows(64), pair_rows(16, seed=9)
-    still = {"steps": 40, "evaluate_every": 2, "patience": 2, "learning_rate": 0.0}
+    still: dict[str, Any] = {"steps": 40, "evaluate_every": 2, "patience": 2, "learning_rate": 0.0}
     assert run_here(write_job(tmp_path / "still", base, rows, dev, **still))[0] == 0
     events = [line["event"] for line in logged(tmp_path / "still") if "event" in line]
     assert "stopped early: no better in 2 measurements" in events
     assert events[-1] == "the best is step 2"
-    short = {"steps": 100_000, "evaluate_every": 50_000, "minutes": 0.02}
+    short: dict[str, Any] = {"steps": 100_000, "evaluate_every": 50_000, "minutes": 0.02}
     assert run_here(write_job(tmp_path / "short", base, rows, dev, **short))[0] == 0
     events = [line["event"] for line in logged(tmp_path / "short") if "event" in line]
     assert "stopped early: time is up" in events
