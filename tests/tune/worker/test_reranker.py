@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from ragkit.rerank.cross_encoder import CrossEncoderReranker
-from tests.tune.worker.tiny import WORDS, logged, run, write_encoder, write_job
+from tests.tune.worker.here import run_here, stop_of
+from tests.tune.worker.tiny import WORDS, logged, write_encoder, write_job
 
 pytestmark = pytest.mark.long
 
@@ -59,8 +60,8 @@ def test_each_loss_teaches_the_good_words(
         loss=loss,
         **{"steps": 24, "evaluate_every": 12, "micro_batch": 8, "learning_rate": 0.01, **settings},
     )
-    done = run(job, "reranker.py")
-    assert done.returncode == 0, done.stdout + done.stderr
+    code, output = run_here(job, "reranker", compares=loss == "lambda")
+    assert code == 0, output[-3:]
     lines = logged(tmp_path / "run")
     first, last = (line["dev"]["ndcg@10"] for line in (lines[0], max_dev(lines)))
     assert last > first
@@ -85,10 +86,7 @@ def test_wrong_jobs_are_refused_with_a_remedy(tmp_path: Path, base: Path) -> Non
         job = write_job(
             tmp_path / name, base, rows, ranked_rows(4, seed=2), kind="reranker", **settings
         )
-        done = run(job, "reranker.py")
-        assert done.returncode == 1
-        assert done.stdout.splitlines()[-1].startswith("stopped: ")
-        assert reason in done.stdout
+        assert reason in stop_of(job, "reranker")
 
 
 def test_a_base_with_two_labels_is_refused(tmp_path: Path, base: Path) -> None:
@@ -101,6 +99,5 @@ def test_a_base_with_two_labels_is_refused(tmp_path: Path, base: Path) -> None:
     (two / "config.json").write_text(json.dumps(config), "utf-8")
     rows = ranked_rows(8, seed=1)
     job = write_job(tmp_path / "run", two, rows, ranked_rows(4, seed=2), kind="reranker")
-    done = run(job, "reranker.py")
-    assert done.returncode == 1
-    assert "has 2 labels where a reranker has one: name another base" in done.stdout
+    reason = stop_of(job, "reranker")
+    assert "has 2 labels where a reranker has one: name another base" in reason

@@ -25,7 +25,7 @@ from row_checks import (  # type: ignore[import-not-found]
 )
 
 SCHEDULES: Final = {"cosine": "cosine", "linear": "linear", "constant": "constant_with_warmup"}
-_OPTIMIZERS: Final = {"adamw": "adamw_torch", "adamw-8bit": "adamw_8bit"}
+_OPTIMIZERS: Final = {"adamw": "adamw_torch_fused", "adamw-8bit": "adamw_8bit"}
 
 
 @dataclass(frozen=True)
