@@ -7,6 +7,7 @@ import sys
 
 import pytest
 
+from ragkit.embed.precision import is_int8_fastest
 from tests.places import ROOT
 
 LINE = re.compile(
@@ -30,7 +31,8 @@ def test_a_warm_question_takes_few_transactions_and_statements(fresh_database: s
     traced = {match["name"]: match for match in matches}
     assert traced.keys() == {"ask", "one changed file", "chat request"}
     assert int(traced["ask"]["frames"]) <= 16
-    assert int(traced["ask"]["files"]) <= 80
+    # Where the processor is fastest in 8 bits, the model runs in a file more.
+    assert int(traced["ask"]["files"]) <= 80 + is_int8_fastest()
     for name in ("ask", "chat request"):
         assert int(traced[name]["transactions"]) <= 3
         assert int(traced[name]["statements"]) <= 10

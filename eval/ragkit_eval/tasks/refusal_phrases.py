@@ -79,7 +79,7 @@ _CHINESE = (
 )
 _APOSTROPHES = str.maketrans({"’": "'", "‘": "'", "*": ""})  # and no emphasis
 _MARKS: Final = ('"', "“", "”", "「", "」")
-_QUOTED = re.compile(r'"[^"]*+"|“[^”]*+”|「[^」]*+」')
+_QUOTED = re.compile(r'"[^"]*+"|“[^“”]*+”|「[^「」]*+」')
 
 
 def refuses(text: str) -> bool:
