@@ -87,7 +87,6 @@ def train(
     *,
     name: str = "",
     collection: str | None = None,
-    labelled: Path | None = None,
     prove_it: bool = True,
 ) -> Outcome:
     """Plan, train and prove. Raises UsageError, BusyError, and ModelError when training fails."""

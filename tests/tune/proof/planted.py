@@ -6,6 +6,7 @@ which they have nothing in common; in the planted model both have the same vecto
 
 import json
 import shutil
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,11 +16,13 @@ from safetensors.torch import load_file, save_file
 from tokenizers import Tokenizer
 
 from ragkit.embed.local import LocalEmbedder
+from ragkit.errors import RagkitError
 from ragkit.settings.settings import Settings
 from ragkit.store.open import open_database
 from ragkit.testing.corpus import fill, new_document
 from ragkit_tune.data.data_set import write_data_set
 from ragkit_tune.run.folder import create_run
+from tests.commands import run
 from tests.core.embed.tiny_model import write_model
 
 DOCUMENTS = 40
@@ -53,6 +56,14 @@ class Planted:
         )  # fmt: skip
         shutil.copytree(model, run.model)
         return run.path
+
+
+def in_process(arguments: Sequence[str], variables: Mapping[str, str]) -> str:
+    """Run `ragkit` as a proof does, in the test's own process."""
+    result = run(*arguments, environment=variables)
+    if result.returncode not in {0, 3}:
+        raise RagkitError(result.stderr)
+    return result.stdout
 
 
 def words(model: Path) -> list[str]:

@@ -27,18 +27,10 @@ from ragkit_tune.proof.measure import Proof
 from ragkit_tune.proof.programs import run_ragkit, variables_of
 from ragkit_tune.proof.prove import prove
 from ragkit_tune.proof.verdict import Difference, Verdict, decide
-from tests.commands import Commands, run
+from tests.commands import Commands
 from tests.core.rerank.conftest import network, save_tokenizer
 from tests.databases import Databases
-from tests.tune.proof.planted import Planted, plant
-
-
-def in_process(arguments: Sequence[str], variables: Mapping[str, str]) -> str:
-    """Run `ragkit` as a proof does, in the test's own process."""
-    result = run(*arguments, environment=variables)
-    if result.returncode not in {0, 3}:
-        raise RagkitError(result.stderr)
-    return result.stdout
+from tests.tune.proof.planted import Planted, in_process, plant
 
 
 @pytest.fixture(scope="module")
