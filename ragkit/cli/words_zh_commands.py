@@ -150,6 +150,8 @@ COMMANDS: Final[Mapping[str, str]] = {
     "the server's": "由服务器决定",
     "the server's first model": "服务器上的第一个模型",
     "this environment": "当前环境",
+    "none: the model runs in this process": "无：模型在本进程中运行",
+    "what the server or the tokenizer's folder says": "以服务器或分词器目录所述为准",
     "what the server says, else 4096": "由服务器告知，否则 4096",
     # ragkit documents, collections, share
     "Document {number}: version {old} is restored, as version {new}.": (
