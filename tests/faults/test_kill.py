@@ -77,6 +77,9 @@ class Ingest:
         """Wait for the end, at which no file may have failed."""
         assert finish(command)["documents"]["failed"] == 0
 
+    def retry(self) -> None:
+        """Try again what was set aside because several workers ended with it at hand."""
+
 
 class Queue(Ingest):
     """`ragkit ingest --queue` of the folder, and a worker that is killed."""
@@ -94,9 +97,15 @@ class Queue(Ingest):
         code, out, err = command.end()
         assert code == 0, (out, err)
 
+    def retry(self) -> None:
+        finish(start(self.database, "jobs", "retry", "--all", "--json"))
+
 
 class Uploads(Queue):
     """Files that are uploaded, and a worker that is killed."""
+
+    def retry(self) -> None:
+        """An upload that is set aside is deleted, as its sender is told."""
 
     def send(self, names: Sequence[str]) -> None:
         with ExitStack() as opened:
@@ -137,6 +146,7 @@ def test_a_killed_ingestion_leaves_nothing_half(
                 at_work.finish(process)
             if killed == way.kills:
                 break
+        at_work.retry()
         at_work.finish(at_work.begin())
     print(f"{killed} killed at work; {looks.count} looks saw every document whole")
     assert killed == way.kills
