@@ -165,6 +165,7 @@ def _run(
     from ragkit.cli.render import print_json
     from ragkit.settings.settings import load_settings
     from ragkit_tune.recipe import read_recipe, read_toml
+    from ragkit_tune.run.start import check_trainers
     from ragkit_tune.train import Listener, base_of, make_rows, train
 
     settings = load_settings()
@@ -180,6 +181,7 @@ def _run(
         raise UsageError("--set makes rows and --data names rows: take one of them")
     # What is wrong in the recipe shows before the rows are made.
     checked = read_recipe(recipe_file, **{**given, "kind": kind, "base": base, "data": data or "-"})
+    check_trainers(checked, settings.tune_python)
     if data is None:
         data = make_rows(
             settings,

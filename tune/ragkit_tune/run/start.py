@@ -49,7 +49,7 @@ def start(
     UsageError for a recipe or data that cannot be used, BusyError when the device is in use, and
     ModelError when training fails; run.json then has the reason.
     """
-    interpreter = _interpreter(recipe, python)
+    interpreter = check_trainers(recipe, python)
     data = jobs.read_rows(recipe)
     base = jobs.find_base(recipe)
     with locked_devices(runs_folder(home), visible_devices()):
@@ -77,7 +77,7 @@ def resume(
     if run.state == "finished":
         raise UsageError(f"run {name} is finished: start another with its recipe")
     recipe = make_recipe(run.recipe, where=str(folder.file))
-    interpreter = _interpreter(recipe, python)
+    interpreter = check_trainers(recipe, python)
     with locked_devices(runs_folder(home), visible_devices()), folder.locked():
         return _train(run, recipe, interpreter, on_stage, on_step)
 
@@ -102,7 +102,8 @@ def stop(name: str, *, home: Path) -> Run:
     return folder.read()
 
 
-def _interpreter(recipe: Recipe, python: Path | None) -> Path:
+def check_trainers(recipe: Recipe, python: Path | None) -> Path:
+    """Return the interpreter that has what a recipe needs. Raises ModelError naming what is not."""
     wanted = list(jobs.packages(recipe))
     return find_interpreter(python, wanted, option="RAGKIT_TUNE_PYTHON", install=_INSTALL)
 
