@@ -58,13 +58,15 @@ ALLOWED: Final = {
     ("serve/ragkit_models/quantize/worker.py", "main"): "a file in a folder of tempfile's, 0700",
     ("tune/ragkit_tune/adopt/toml_line.py", "_write"): "ragkit.toml, with the mode that it had",
     **{
-        (f"tune/ragkit_tune/worker/{name}.py", function): "a file in a run's folder, 0700"
+        (f"tune/ragkit_tune/{name}.py", function): "a file in a run's folder, 0700"
         for name, function in (
-            ("checkpoints", "_save_checkpoint"),
-            ("job", "write"),
-            ("language_model", "_save"),
-            ("language_model_write", "write_result"),
-            ("training", "_save"),
+            ("worker/checkpoints", "_save_checkpoint"),
+            ("worker/job", "write"),
+            ("worker/language_model", "_save"),
+            ("worker/language_model_write", "write_result"),
+            ("worker/reranker", "_save"),
+            ("worker/training", "_save"),
+            ("run/complete", "complete_embedder"),
         )
     },
     ("tune/ragkit_tune/plan/probe.py", "probe"): "a file in a folder of tempfile's, 0700",
