@@ -1,15 +1,14 @@
 """`ragkit model quantize`: make a quantized checkpoint."""
 
 import shlex
-from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Annotated, Self
+from typing import Annotated
 
 import typer
 
 from ragkit.cli.render import print_json
+from ragkit.cli.stages import Stages
 from ragkit.errors import UsageError
-from ragkit.text.printable import printable
 from ragkit_models.quantize.recipe import ABOUT, CALIBRATED, SCHEMES, Scheme
 
 _SCHEMES = "; ".join(f"{name}: {about}" for name, about in ABOUT.items())
@@ -97,7 +96,7 @@ def quantize(
     )
     if options.scheme not in CALIBRATED and calibration is not None:
         typer.echo(f"{scheme} needs no calibration: {calibration} is not read.", err=True)
-    with _Stages() as stages:
+    with Stages() as stages:
         folder, facts = quantize_model(options, python=python, progress=stages.show)
     if as_json:
         print_json({"output": str(folder), **facts_json(facts)})
@@ -112,31 +111,3 @@ def _scheme(name: str) -> Scheme:
         if scheme == name:
             return scheme
     raise UsageError(f"--scheme {name!r} is unknown: choose one of {', '.join(SCHEMES)}")
-
-
-class _Stages(AbstractContextManager["_Stages"]):
-    """Show the current stage: one changing line on a terminal, a line for each elsewhere."""
-
-    def __init__(self) -> None:
-        from rich.console import Console
-
-        self._console = Console(stderr=True)
-        self._status = self._console.status("starting")
-        self._last = ""
-
-    def __enter__(self) -> Self:
-        if self._console.is_terminal:
-            self._status.start()
-        return self
-
-    def __exit__(self, *raised: object) -> None:
-        self._status.stop()
-
-    def show(self, stage: str) -> None:
-        if stage == self._last:
-            return
-        self._last = stage
-        if self._console.is_terminal:
-            self._status.update(printable(stage))
-        else:
-            typer.echo(printable(stage), err=True)

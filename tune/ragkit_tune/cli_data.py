@@ -1,11 +1,12 @@
 """`ragkit tune data`: make rows to train on from one's own documents."""
 
 from collections.abc import Sequence
-from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Annotated, Literal, Self
+from typing import Annotated, Literal
 
 import typer
+
+from ragkit.cli.stages import Stages
 
 HowOption = Annotated[
     str | None,
@@ -87,7 +88,7 @@ def data(
     from ragkit_tune.data.make import make_data
 
     settings = load_settings()
-    with KnowledgeBase.open(settings, collection=collection) as kb, _Stages() as stages:
+    with KnowledgeBase.open(settings, collection=collection) as kb, Stages() as stages:
         made = make_data(
             kb,
             out,
@@ -141,7 +142,7 @@ def _make_answers(
     sampler, model = served_sampler(settings) or (None, "")
     origins = Origins(labelled=labelled, sampler=sampler, written_by=model)
     make = make_chat_rows if kind == "chat" else partial(make_preference_rows, kind=kind)
-    with KnowledgeBase.open(settings, collection=collection) as kb, _Stages() as stages:
+    with KnowledgeBase.open(settings, collection=collection) as kb, Stages() as stages:
         made = make(
             kb,
             out,
@@ -160,29 +161,3 @@ def _make_answers(
 
 def _names(text: str | None) -> Sequence[str]:
     return [name.strip() for name in (text or "").split(",") if name.strip()]
-
-
-class _Stages(AbstractContextManager["_Stages"]):
-    """Show the current stage: one changing line on a terminal, a line for each elsewhere."""
-
-    def __init__(self) -> None:
-        from rich.console import Console
-
-        self._console = Console(stderr=True)
-        self._status = self._console.status("starting")
-        self._last = ""
-
-    def __enter__(self) -> Self:
-        if self._console.is_terminal:
-            self._status.start()
-        return self
-
-    def __exit__(self, *raised: object) -> None:
-        self._status.stop()
-
-    def show(self, stage: str, done: int, total: int) -> None:
-        if self._console.is_terminal:
-            self._status.update(f"{stage} {done}/{total}" if total else stage)
-        elif stage != self._last:
-            typer.echo(stage, err=True)
-        self._last = stage

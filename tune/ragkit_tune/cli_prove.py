@@ -1,9 +1,12 @@
 """`ragkit tune prove`: say whether a model is better, on questions that it was not trained on."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+if TYPE_CHECKING:
+    from ragkit_tune.proof.verdict import Verdict
 
 
 def prove(
@@ -42,10 +45,8 @@ def prove(
     """
     from ragkit.cli.render import print_json
     from ragkit.settings.settings import load_settings
-    from ragkit.text.printable import printable
     from ragkit_tune.proof.candidate import find_candidate
     from ragkit_tune.proof.measure import Proof
-    from ragkit_tune.proof.model_card import CARD, verdict_lines
     from ragkit_tune.proof.prove import prove
 
     settings = load_settings()
@@ -63,11 +64,19 @@ def prove(
     if as_json:
         print_json({"name": candidate.name, **verdict.as_json()})
     else:
-        for line in verdict_lines(verdict):
-            typer.echo(printable(line))
-        typer.echo(printable(f"\n{candidate.name}: {verdict.sentence}."))
-        if verdict.outcome == "better":
-            typer.echo(printable(f"Use it: ragkit tune adopt {model}"))
-        typer.echo(printable(f"All figures: {candidate.folder / CARD}"))
+        print_verdict(candidate.name, model, verdict, candidate.folder)
     if require_better and verdict.outcome != "better":
         raise typer.Exit(1)
+
+
+def print_verdict(name: str, model: str, verdict: "Verdict", folder: Path) -> None:
+    """Print a verdict with its figures; `model` is how the next command names the model."""
+    from ragkit.text.printable import printable
+    from ragkit_tune.proof.model_card import CARD, verdict_lines
+
+    for line in verdict_lines(verdict):
+        typer.echo(printable(line))
+    typer.echo(printable(f"\n{name}: {verdict.sentence}."))
+    if verdict.outcome == "better":
+        typer.echo(printable(f"Use it: ragkit tune adopt {model}"))
+    typer.echo(printable(f"All figures: {folder / CARD}"))

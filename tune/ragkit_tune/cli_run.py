@@ -223,7 +223,7 @@ def _show_step(progress: Progress) -> None:
 
 def _show(outcome: Outcome) -> None:
     from ragkit.text.printable import printable
-    from ragkit_tune.proof.model_card import verdict_lines
+    from ragkit_tune.cli_prove import print_verdict
 
     run = outcome.run
     verdict = outcome.verdict
@@ -231,12 +231,7 @@ def _show(outcome: Outcome) -> None:
         typer.echo(printable(f"{run.name}: {run.state}: {run.folder.model}"))
         typer.echo(printable(f"Is it better? ragkit tune prove {run.name}"))
         return
-    for line in verdict_lines(verdict):
-        typer.echo(printable(line))
-    typer.echo(printable(f"\n{run.name}: {verdict.sentence}."))
-    if verdict.outcome == "better":
-        typer.echo(printable(f"Use it: ragkit tune adopt {run.name}"))
-    typer.echo(printable(f"All figures: {run.folder.path / 'card.md'}"))
+    print_verdict(run.name, run.name, verdict, run.folder.path)
 
 
 def _json(outcome: Outcome) -> dict[str, Any]:
