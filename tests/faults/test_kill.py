@@ -78,7 +78,7 @@ class Ingest:
         assert finish(command)["documents"]["failed"] == 0
 
     def retry(self) -> None:
-        """Try again what was set aside because several workers ended with it at hand."""
+        """Try the files again that were set aside: which several programs ended with at hand."""
 
 
 class Queue(Ingest):
@@ -98,14 +98,17 @@ class Queue(Ingest):
         assert code == 0, (out, err)
 
     def retry(self) -> None:
-        finish(start(self.database, "jobs", "retry", "--all", "--json"))
+        expected = len(set_aside(self.database))
+        report = finish(start(self.database, "jobs", "retry", "--all", "--json"))
+        assert len(report["retried"]) == expected
 
 
 class Uploads(Queue):
     """Files that are uploaded, and a worker that is killed."""
 
     def retry(self) -> None:
-        """An upload that is set aside is deleted, as its sender is told."""
+        """Send them again: the bytes of an upload that failed are deleted."""
+        self.send(set_aside(self.database))
 
     def send(self, names: Sequence[str]) -> None:
         with ExitStack() as opened:
@@ -146,6 +149,7 @@ def test_a_killed_ingestion_leaves_nothing_half(
                 at_work.finish(process)
             if killed == way.kills:
                 break
+        at_work.finish(at_work.begin())  # sets aside what ended the last of too many
         at_work.retry()
         at_work.finish(at_work.begin())
     print(f"{killed} killed at work; {looks.count} looks saw every document whole")
@@ -185,6 +189,14 @@ def found(database: str, question: str) -> dict[str, float]:
             for hit in knowledge.search(question, k=1000)
             for leg, score in hit.scores.items()
         }
+
+
+def set_aside(database: str) -> list[str]:
+    """Return the names of the files that failed, which all ended several programs."""
+    with connect(database) as conn:
+        failed = conn.execute("SELECT uri, reason FROM job WHERE state = 'failed'").fetchall()
+    assert all(reason.startswith("the program ended while at work") for _, reason in failed)
+    return sorted({uri.rpartition("/")[2] for uri, _ in failed})
 
 
 class Looks:

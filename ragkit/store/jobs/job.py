@@ -35,7 +35,7 @@ def quarantine(jobs: str) -> str:
             reason = 'the program ended while at work on this file, ' || attempts || ' times',
             updated_at = now()
         WHERE (tenant, id) IN ({jobs})
-        RETURNING source_id
+        RETURNING source_id, id, attempts
     """  # noqa: S608  built from constants only
 
 

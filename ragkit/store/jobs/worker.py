@@ -9,6 +9,7 @@ worker may still write is decided by its token: see `ragkit.store.jobs.lease`.
 
 from __future__ import annotations
 
+import logging
 import socket
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
     from ragkit.store.jobs.worker_connection import WorkerConnection
 
 __all__ = ["LEASE_S", "MAX_ATTEMPTS", "MAX_TOGETHER", "Job", "Outcome", "Worker", "host"]
+
+log = logging.getLogger("ragkit.worker")
 
 LEASE_S: Final = 600  # for a worker that lives but hangs: longer than parsing one file may take
 MAX_ATTEMPTS: Final = 3  # arbitrary: a job that took its worker down so often is set aside
@@ -291,6 +294,12 @@ class Worker:
         bounds = {"fewest": attempts, "most": _ENDLESS}
         rows = cursor.execute(statement.encode(), {**values, **bounds}).fetchall()
         lease.drop_sources(cursor, self.tenant, [row[0] for row in rows if row[0] is not None])
+        for _, number, tried in rows:
+            log.warning(
+                "job %d of tenant %r: set aside, as its program ended %d times while at work on it:"
+                " `ragkit jobs retry %d` tries it again",
+                *(number, self.tenant, tried, number),
+            )
 
     def _drop_upload(self, cursor: Cursor[Any], job: Job) -> None:
         if job.upload is not None:

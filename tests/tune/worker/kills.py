@@ -112,12 +112,15 @@ def weights_hash(job: Path) -> str:
 def kill_and_resume(job: Path, draw: random.Random, kills: int) -> list[int]:
     """Kill a run so many times, a little after a random step, then let it end.
 
+    Each kill is drawn from a later part of the run, so that the ones after it have steps left.
     Return the steps that it went on from.
     """
     resumed = [0]
-    for _ in range(kills):
-        if train(job, kill_at=draw.randint(resumed[-1] + 1, STEPS), delay_s=draw.uniform(0, 0.1)):
-            break
+    for number in range(1, kills + 1):
+        first = resumed[-1] + 1
+        at = draw.randint(first, max(first, STEPS * number // (kills + 1)))
+        if train(job, kill_at=at, delay_s=draw.uniform(0, 0.1)):
+            return resumed[1:]  # it came to its end, and removed what it had gone on from
         resumed.append(resume(job))
         if resumed[-1] == STEPS:
             break

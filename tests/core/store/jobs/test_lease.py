@@ -172,7 +172,7 @@ def test_the_stage_told_last_is_that_at_which_the_program_ended(
 
 
 def test_a_file_that_was_at_hand_when_programs_ended_is_taken_alone_before_it_is_set_aside(
-    pool: Pool, workers: tuple[Worker, Worker]
+    pool: Pool, workers: tuple[Worker, Worker], caplog: pytest.LogCaptureFixture
 ) -> None:
     worker, other = workers
     files = [("x", "one"), ("y", "one")]
@@ -190,6 +190,7 @@ def test_a_file_that_was_at_hand_when_programs_ended_is_taken_alone_before_it_is
     outcome = other.outcomes(["x"])["x"]
     assert outcome.state == "failed"
     assert outcome.reason == "the program ended while at work on this file, 5 times"
+    assert "5 times while at work on it: `ragkit jobs retry" in caplog.text
     assert other.take([("x", "one")], alone=True) == [], "it stays set aside"
     other.finish(only(other.take([("y", "one")], alone=True)))
     assert other.outcomes(["y"])["y"].state == "done"
