@@ -8,7 +8,7 @@ TOOLS := $(VENV)/.tools
 PACKAGES := ragkit ingest serve eval tune tests benchmarks examples environments
 
 # Programs with environments of their own (environments/README.md).
-APART := $(patsubst environments/%.txt,.venvs/%/.made,$(filter-out %/sbom.txt,$(wildcard environments/*.txt)))
+APART := $(patsubst environments/%.txt,.venvs/%/.made,$(filter-out %/sbom.txt %/tune-gpu.txt,$(wildcard environments/*.txt)))
 
 # TESTS="FILE ..." restricts a target to test files. Of a mark only the files that have it are
 # collected: to collect all takes pytest half a minute.

@@ -1,7 +1,8 @@
 """Run the benchmarks named on the command line, or all, and write their tables to the docs.
 
 Each benchmark is a module with `run() -> str`, a Markdown section that begins with its title. What
-is not run keeps the section that the docs have, with the machine that it was measured on. Which
+is not run keeps the section that the docs have, with the machine that it was measured on. Training
+is run where it is named alone: `python -m benchmarks tuning`, or one of its parts. Which
 sizes the sections of search measure, and where they keep their databases, is said in sizes.py and
 homes.py.
 """
@@ -40,25 +41,30 @@ SECTIONS = {
     "metrics": "Metrics",
     "inflight": "Requests in flight",
     "startup": "Start-up",
+    "tuning": "Training on your own questions",
 }
+UNLESS_NAMED = ("tuning",)  # left out unless named: hours of training
 DOCS = Path(__file__).resolve().parent.parent / "docs" / "benchmarks.md"
 HEAD = """# Benchmarks
 
-Written by `make bench`. Times are from noisy machines: trust the ratios, which come from
-interleaved runs. The data are described where they are published: Cranfield, CMRC 2018,
-CLAPNQ, and the chunking_evaluation set; they are not part of this repository.
+Written by `make bench`; the section on training by `python -m benchmarks tuning`. Times are from
+noisy machines: trust the ratios, which come from interleaved runs. The data are described where
+they are published: Cranfield, CMRC 2018, CLAPNQ, and the chunking_evaluation set; they are not part
+of this repository.
 
 """
 
 
 def main(wanted: list[str]) -> None:
-    unknown = sorted(set(wanted) - set(SECTIONS))
+    names, parts = (wanted[:1], wanted[1:]) if wanted[:1] == ["tuning"] else (wanted, [])
+    unknown = sorted(set(names) - set(SECTIONS))
     if unknown:
         sys.exit(f"no benchmark named {', '.join(unknown)}: there are {', '.join(SECTIONS)}")
-    for name in wanted or SECTIONS:
+    for name in names or [name for name in SECTIONS if name not in UNLESS_NAMED]:
         started = time.perf_counter()
         print(f"== {name}", flush=True)
-        section = import_module(f"benchmarks.{name}").run()
+        module = import_module(f"benchmarks.{name}")
+        section = module.run(parts, _kept(SECTIONS[name])) if name == "tuning" else module.run()
         print(f"{section}\n({time.perf_counter() - started:.0f} s)", flush=True)
         write(DOCS, SECTIONS[name], section, machine())
 
@@ -71,6 +77,11 @@ def write(docs: Path, title: str, section: str, measured_on: str) -> None:
     sections[title] = f"{heading}\n\n{measured_on}\n\n{body.strip()}\n"
     order = [title for title in SECTIONS.values() if title in sections]
     docs.write_text(HEAD + "\n".join(sections[title] for title in order), encoding="utf-8")
+
+
+def _kept(title: str) -> str:
+    """Return the section that the docs have; "" for none."""
+    return _sections(DOCS.read_text(encoding="utf-8")).get(title, "") if DOCS.exists() else ""
 
 
 def _sections(text: str) -> dict[str, str]:

@@ -20,6 +20,8 @@ COPY ingest ingest
 COPY serve serve
 COPY eval eval
 COPY tune tune
+COPY examples/handbook/en examples/handbook/en
+COPY examples/handbook/zh examples/handbook/zh
 RUN /opt/build/bin/pip wheel --no-deps --no-build-isolation --wheel-dir /dist . \
     && /opt/ragkit/bin/pip install --no-deps --no-index /dist/*.whl
 

@@ -4,7 +4,8 @@ It holds the project's dependencies, those of an extra besides, or those of a li
 itself is not in it. What pip installed for the same requirements, interpreter and machine before is
 linked from `~/.cache/ragkit-environments` (RAGKIT_ENVIRONMENTS names another folder): seconds
 instead of minutes. An extra is installed on top of the environment without it, where that is there.
-The two newest environments of each name stay there. Standard library only.
+The two newest environments of each name stay there. Of llama.cpp's environment it also keeps the
+converter of models, which the package has in its source alone. Standard library only.
 """
 
 import hashlib
@@ -14,14 +15,23 @@ import re
 import shutil
 import subprocess
 import sys
+import tarfile
 import tempfile
 import tomllib
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 import torch_build
 
 ROOT = Path(__file__).resolve().parents[1]
 NEWEST = 2  # of each name: the branch at hand and the one before
+# By the list's name: a package, a folder in its source, and what of it is kept in share/.
+SOURCES = {
+    "llamacpp": (
+        "llama_cpp_python",
+        "vendor/llama.cpp",
+        ("convert_hf_to_gguf.py", "conversion", "gguf-py"),
+    )
+}
 
 
 def main(folder: Path, selection: str = "") -> None:
@@ -54,7 +64,33 @@ def install(folder: Path, selection: str, build: torch_build.Build) -> torch_bui
         listed.write(text)
         listed.flush()
         subprocess.run([*pip, *options, "--requirement", listed.name], check=True)
+    if name(selection) in SOURCES and selection.endswith(".txt"):
+        keep_source(folder, text, *SOURCES[name(selection)])
     return build
+
+
+def keep_source(
+    folder: Path, text: str, package: str, inside: str, members: tuple[str, ...]
+) -> None:
+    """Keep some members of a package's source, of the version in the list, under `share`."""
+    (pinned,) = re.findall(rf"^{package}==.*", text, re.MULTILINE)
+    with tempfile.TemporaryDirectory() as place:
+        pip = [folder / "bin/python", "-m", "pip", "download", "--quiet", "--no-deps"]
+        pip += ["--disable-pip-version-check", "--no-binary", package, "--dest", place]
+        subprocess.run([*pip, pinned], check=True)
+        (archive,) = Path(place).glob("*.tar.gz")
+        unpack(archive, inside, members, folder / "share" / PurePosixPath(inside).name)
+
+
+def unpack(archive: Path, inside: str, members: tuple[str, ...], into: Path) -> None:
+    """Unpack members of a folder in a source's archive, whose one top folder has any name."""
+    wanted = [PurePosixPath(inside, member) for member in members]
+    with tarfile.open(archive) as opened:
+        for entry in opened:
+            path = PurePosixPath(*PurePosixPath(entry.name).parts[1:])
+            if any(path.is_relative_to(member) for member in wanted):
+                entry.name = str(path.relative_to(inside))
+                opened.extract(entry, into, filter="data")
 
 
 def cached_environment(selection: str, build: torch_build.Build) -> Path:

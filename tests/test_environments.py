@@ -1,10 +1,12 @@
 """Environments: built once, linked afterwards, each with scripts of its own."""
 
 import importlib
+import io
 import json
 import os
 import subprocess
 import sys
+import tarfile
 import tomllib
 import zipfile
 from pathlib import Path
@@ -131,6 +133,19 @@ def test_other_requirements_are_another_environment(program: Any, tmp_path: Path
     changed = tmp_path / "constraints.txt"
     changed.write_text((ROOT / "constraints.txt").read_text("utf-8") + "# more\n")
     assert program.key(["--constraint", str(changed)], "a") not in keys
+
+
+def test_of_a_source_only_what_is_named_is_kept(program: Any, tmp_path: Path) -> None:
+    archive = tmp_path / "tiny-1.tar.gz"
+    names = ["vendor/tool/convert.py", "vendor/tool/lib/a.py", "vendor/tool/libs.py", "convert.py"]
+    with tarfile.open(archive, "w:gz") as opened:
+        for name in names:
+            entry = tarfile.TarInfo(f"tiny-1/{name}")
+            entry.size = 1
+            opened.addfile(entry, io.BytesIO(b"#"))
+    program.unpack(archive, "vendor/tool", ("convert.py", "lib"), tmp_path / "kept")
+    kept = {str(file.relative_to(tmp_path / "kept")) for file in (tmp_path / "kept").rglob("*.py")}
+    assert kept == {"convert.py", "lib/a.py"}
 
 
 def test_the_two_newest_of_a_name_stay(program: Any, tmp_path: Path) -> None:

@@ -56,16 +56,20 @@ ALLOWED: Final = {
     ("serve/ragkit_models/quantize/quantize.py", "_run_job"): "files in a folder of tempfile's,"
     " 0700",
     ("serve/ragkit_models/quantize/worker.py", "main"): "a file in a folder of tempfile's, 0700",
+    ("serve/ragkit_models/quantize/source.py", "copy_legal_files"): "a model, to be used by others",
+    ("serve/ragkit_models/quantize/gguf.py", "_run"): "files in a folder of tempfile's, 0700",
+    ("serve/ragkit_models/quantize/gguf_worker.py", "main"): "a file in a folder of tempfile's,"
+    " 0700",
     ("tune/ragkit_tune/adopt/toml_line.py", "_write"): "ragkit.toml, with the mode that it had",
     **{
         (f"tune/ragkit_tune/{name}.py", function): "a file in a run's folder, 0700"
         for name, function in (
             ("worker/checkpoints", "_save_checkpoint"),
+            ("worker/checkpoints", "save_trainable"),
             ("worker/job", "write"),
-            ("worker/language_model", "_save"),
             ("worker/language_model_write", "write_result"),
+            ("worker/language_model_write", "_complete_adapter"),
             ("worker/reranker", "_save"),
-            ("worker/training", "_save"),
             ("run/complete", "complete_embedder"),
         )
     },

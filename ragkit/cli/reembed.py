@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from ragkit.settings.ingest_options import IngestOptions
     from ragkit.store.postgres import PostgresStore
     from ragkit.store.vectors.active_space import KeptSpace
-    from ragkit.types import EmbeddingSpace
     from ragkit.upkeep.compare_spaces import Comparison
     from ragkit.upkeep.reembed import Built
 
@@ -115,7 +114,8 @@ class _Command:
             missing = self.store.spaces.gaps(self.collection, space.id).missing()
         times = {"started_at": space.started_at, "complete_at": space.complete_at}
         return {
-            **text.space_json(space.space), "state": space.state, "source": space.source,
+            **text.space_json(space.space), "name": space.name, "state": space.state,
+            "source": space.source,
             "vectors": vectors, "missing": missing, "bytes": size,
             **{name: at.isoformat() if at else None for name, at in times.items()},
         }  # fmt: skip
@@ -135,9 +135,9 @@ class _Command:
         differs = built.space.id != active.id
         compared = self._compare(active, built.space, labels) if differs else None
         if not self.json:
-            text.print_built(self.collection, built, active.space)
+            text.print_built(self.collection, built, active)
             text.print_comparison(compared)
-        switched = differs and (switch or (not self.json and _wants_to_switch(built.space.space)))
+        switched = differs and (switch or (not self.json and _wants_to_switch(built.space)))
         if switched:
             self._switch(built.space)
         if self.json:
@@ -146,7 +146,7 @@ class _Command:
         elif switched:
             text.print_switched(self.collection, built.space, self.embedders.settings)
         elif differs:
-            text.print_not_switched(self.collection, active.space)
+            text.print_not_switched(self.collection, active)
 
     def _build(self, to: str, dimension: int | None) -> Built:
         from ragkit.knowledge.embedders import source_of
@@ -190,15 +190,13 @@ class _Command:
 
         space = self._to_drop(model, dimension)
         if space.state == "previous" and not yes:
-            confirm(
-                f"There is no going back without the vectors of {space.space.model}. Delete them?"
-            )
+            confirm(f"There is no going back without the vectors of {space.name}. Delete them?")
         gone, table = drop(self.store, self.collection, space)
         if self.json:
             described = {**text.space_json(space.space), "vectors": gone, "table_dropped": table}
             render.print_json({"collection": self.collection, **described})
         else:
-            text.print_dropped(space.space, gone, shared=not table)
+            text.print_dropped(space, gone, shared=not table)
 
     def _to_drop(self, model: str | None, dimension: int | None) -> KeptSpace:
         from ragkit.errors import NotFoundError, UsageError
@@ -249,7 +247,7 @@ class _Command:
         )
 
 
-def _wants_to_switch(space: EmbeddingSpace) -> bool:
+def _wants_to_switch(space: KeptSpace) -> bool:
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         return False
-    return typer.confirm(f"Search with {space.model} from now on?", default=False, err=True)
+    return typer.confirm(f"Search with {space.name} from now on?", default=False, err=True)

@@ -28,7 +28,7 @@ def print_status(collection: str, rows: Sequence[Mapping[str, Any]]) -> None:
     """Print the vectors that a collection has, of each model."""
     table = [
         [
-            printable(row["model"]), row["revision"], str(row["dimension"]),
+            printable(row["name"]), row["revision"], str(row["dimension"]),
             row["state"], str(row["vectors"]), str(row["missing"]), _megabytes(row["bytes"]),
         ]
         for row in rows
@@ -37,11 +37,11 @@ def print_status(collection: str, rows: Sequence[Mapping[str, Any]]) -> None:
     render.print_table(columns, table, empty=f"Collection {collection!r} has no vectors yet.")
 
 
-def print_built(collection: str, built: Built, active: EmbeddingSpace) -> None:
+def print_built(collection: str, built: Built, active: KeptSpace) -> None:
     """Print what was embedded, and how fast."""
     rate = f", {built.embedded / built.seconds:.0f} passages/s" if built.embedded else ""
     typer.echo(
-        f"{built.embedded} passages embedded with {built.space.space.model} in"
+        f"{built.embedded} passages embedded with {built.space.name} in"
         f" {built.seconds:.1f} s{rate}; every passage has its vector."
     )
     if built.long:
@@ -49,7 +49,7 @@ def print_built(collection: str, built: Built, active: EmbeddingSpace) -> None:
             f"{built.long} of them are longer than it reads: their vectors are the means of"
             " their windows'. Ingesting anew cuts them for it."
         )
-    if built.space.space == active:
+    if built.space.id == active.id:
         typer.echo(f"Collection {collection!r} is searched with it already.")
 
 
@@ -71,7 +71,7 @@ def built_json(
 def print_switched(collection: str, space: KeptSpace, settings: Settings) -> None:
     """Print which model is searched with from now on, and a setting that says otherwise."""
     typer.echo(
-        f"Collection {collection!r} is searched with {space.space.model} from now on,"
+        f"Collection {collection!r} is searched with {space.name} from now on,"
         f" {space.space.dimension} dimensions. --rollback undoes it, --drop ends that."
     )
     setting = _still_set(space.source, settings)
@@ -89,17 +89,17 @@ def _still_set(source: str, settings: Settings) -> str:
     return ""
 
 
-def print_not_switched(collection: str, active: EmbeddingSpace) -> None:
+def print_not_switched(collection: str, active: KeptSpace) -> None:
     typer.echo(
-        f"Collection {collection!r} is still searched with {active.model}, {active.dimension}"
+        f"Collection {collection!r} is still searched with {active.name}, {active.space.dimension}"
         " dimensions: the same command with --switch changes that, with --drop it deletes the new"
         " vectors."
     )
 
 
-def print_dropped(space: EmbeddingSpace, vectors: int, *, shared: bool) -> None:
+def print_dropped(space: KeptSpace, vectors: int, *, shared: bool) -> None:
     remark = "; other collections have vectors of that model" if shared else ""
-    typer.echo(f"Deleted {vectors} vectors of {space.model}{remark}.")
+    typer.echo(f"Deleted {vectors} vectors of {space.name}{remark}.")
 
 
 def print_comparison(compared: Comparison | None) -> None:
@@ -119,7 +119,7 @@ def print_comparison(compared: Comparison | None) -> None:
 
 
 def _side_row(side: Side) -> list[str]:
-    name = f"{side.space.model}, {side.space.dimension}"
+    name = f"{side.name}, {side.space.dimension}"
     quality = [f"{side.found:.1%}", f"{side.reciprocal_rank:.3f}"]
     return [name, *quality, f"{side.p50_s * 1000:.1f} ms", _megabytes(side.bytes)]
 

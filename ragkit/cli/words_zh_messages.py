@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
+from ragkit.cli.words_zh_servers import SERVERS
+
 MESSAGES: Final[Mapping[str, str]] = {
     "Nothing is ingested yet: ragkit ingest FOLDER": (
         "还没有读入任何文档，请先运行：ragkit ingest 文件夹"
@@ -387,4 +389,5 @@ MESSAGES: Final[Mapping[str, str]] = {
     "No such file or directory": "没有那个文件或文件夹",
     "Is a directory": "是一个文件夹",
     "File exists": "文件已存在",
+    **SERVERS,
 }

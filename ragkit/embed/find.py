@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 SERVED = "served:"  # before the name of a server's model, which has no files here
 MINILM = "all-MiniLM-L6-v2"
 _MINILM_NAMES = frozenset({"minilm", MINILM, f"sentence-transformers/{MINILM}"})
+RUN_MODEL = "model"  # the folder in which a training run leaves its model
+_SHORT_REVISION = 7  # characters, as many as git shows; arbitrary
 _ETAG_TIMEOUT_S = 5.0
 _WANTED = ("*.json", "*.safetensors", "*.txt", "*.model", "artifact.metadata")
 _UNWANTED = ("onnx/*", "openvino/*", "*.onnx")
@@ -43,6 +45,23 @@ def is_packaged(model: str) -> bool:
 def full_name(model: str) -> str:
     """Return the name that a model has in its embedding space, where it has several."""
     return MINILM if model in _MINILM_NAMES else model
+
+
+def shown_name(model: str, revision: str, source: str) -> str:
+    """Name a model for people: one of a folder by that folder, with the first of its revision.
+
+    `source` is what it is loaded by. The folder "model" of a training run has the run's name.
+
+    >>> shown_name("model", "3f2a91c0aa12", "/home/li/tune/leave/model")
+    'leave (3f2a91c)'
+    >>> shown_name("all-MiniLM-L6-v2", "6fceb34132ad", "minilm")
+    'all-MiniLM-L6-v2'
+    """
+    if not os.path.isabs(source):
+        return model
+    folder = Path(source)
+    name = folder.parent.name if folder.name == RUN_MODEL else folder.name
+    return f"{name or model} ({revision[:_SHORT_REVISION]})"
 
 
 def default_model() -> str:

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 from ragkit.embed.find import ModelFiles, default_model, find_model, full_name
 from ragkit.embed.forward_pass import one_thread, run
+from ragkit.embed.limits import check_length, choose_dimension
 from ragkit.embed.models import model_card, readable_share
 from ragkit.embed.tokens import Tokens, TokenSpans, load_tokens
-from ragkit.errors import ModelError
 from ragkit.system.cancellation import check_cancelled
 from ragkit.types import EmbeddingSpace
 
@@ -154,12 +154,10 @@ class _Loaded:
 
     def check(self, row: Row, name: str) -> None:
         """Raise ModelError for a row that is too long for the model."""
-        tokens, limit = len(row) + self.tokens.special, self.tokens.limit
-        if tokens > limit:
-            raise ModelError(
-                f"{name} has {tokens} tokens where {self.space.model} takes {limit}: make chunks "
-                f"of at most {self.max_tokens} tokens"
-            )
+        tokens = len(row) + self.tokens.special
+        check_length(
+            name, tokens, model=self.space.model, limit=self.tokens.limit, room=self.max_tokens
+        )
 
     def encode(self, rows: Sequence[Row]) -> Vectors:
         """Run one batch of rows, (b, d) float32 of length 1."""
@@ -223,12 +221,7 @@ def _load(
     elif (matrix := load_projection(files.folder, device)) is not None:
         encoder = ProjectedEncoder(encoder, matrix)
     available = run(encoder, [tokens.cut_ids("a")], device, tokens.frame).shape[1]
-    if dimension is not None and dimension > available:
-        raise ModelError(
-            f"embedding model {files.name} has {available} dimensions where the first {dimension}"
-            f" are asked for: set RAGKIT_EMBED_DIMENSION to at most {available}, or not at all"
-        )
-    space = _space(files, dimension or available)
+    space = _space(files, choose_dimension(files.name, available, dimension))
     return _Loaded(
         space=space,
         tokens=tokens,

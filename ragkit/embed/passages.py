@@ -61,7 +61,7 @@ def embed_texts(
 
 
 def _pooled(parts: Vectors, terms: Sequence[Sequence[Terms]], how: Pooling) -> tuple[Vectors, int]:
-    """Pool the windows of each passage, whose terms are given; `found` has them all in order."""
+    """Pool the windows of each passage, whose terms are given; `parts` are all windows in order."""
     import numpy as np
 
     vectors = np.empty((len(terms), parts.shape[1]), np.float32)

@@ -43,7 +43,7 @@ def load_offline(kind: Any, folder: Path, device: str, purpose: str, instead: st
     """Load a folder as one of sentence-transformers' kinds of model.
 
     Without network, remote code or pickled weights. Raises ModelError, which calls the folder
-    `what` and asks for another `instead`.
+    `purpose` and asks for another `instead`.
     """
     try:
         with quiet_loading():

@@ -18,17 +18,16 @@ from ragkit.answer.write.extract import ExtractiveGenerator
 from ragkit.answer.write.greeting import greet, is_greeting
 from ragkit.contracts import Embedder, Generator, Refinement, Reranker, Store
 from ragkit.documents.moments import Versioned
-from ragkit.errors import OtherModelError, UsageError
+from ragkit.errors import UsageError
 from ragkit.filters.tree import Filter, parse
-from ragkit.knowledge.add import Adding, refuse_empty_collection
-from ragkit.rerank.refine import CutOff, Rerank
-from ragkit.retrieve.pipeline import Pipeline
-from ragkit.retrieve.search import HybridRetriever, check_query
+from ragkit.knowledge.add import Adding
+from ragkit.knowledge.searching import Searching, ignore
+from ragkit.retrieve.search import check_query
 from ragkit.retrieve.steps.duplicates import Collapse
 from ragkit.retrieve.words.weights import term_weights
 from ragkit.system.clock import Clock
 from ragkit.system.closing import Closing
-from ragkit.types import Answer, Decoding, Draft, Hit, Mode, Query, Reasoning, SearchResult, Turn
+from ragkit.types import Answer, Decoding, Draft, Hit, Mode, Query, Reasoning, Turn
 
 if TYPE_CHECKING:
     from ragkit.answer.check.verify import Entails
@@ -44,7 +43,7 @@ if TYPE_CHECKING:
 PASSAGES = 5  # 3 to 8 are alike, 10 cost CMRC a point (docs/decisions/0005-extractive-default.md)
 
 
-class KnowledgeBase(Adding, Closing):
+class KnowledgeBase(Adding, Searching, Closing):
     """Add documents to one collection, search it and ask it.
 
     >>> with KnowledgeBase.open() as kb:  # doctest: +SKIP
@@ -95,7 +94,7 @@ class KnowledgeBase(Adding, Closing):
         self.widening = widening
         self.plan = plan
         self.where: Filter | None = None
-        self._on_found: Callable[[Sequence[Hit]], None] = _ignore
+        self._on_found: Callable[[Sequence[Hit]], None] = ignore
 
     @classmethod
     def open(cls, settings: Settings | None = None, *, collection: str | None = None) -> Self:
@@ -229,85 +228,6 @@ class KnowledgeBase(Adding, Closing):
         """Show `on_found` the passages of the try that counts."""
         self._on_found(hits)
 
-    def search(
-        self, query: str, *, k: int | None = None, mode: Mode | None = None
-    ) -> Sequence[Hit]:
-        """Find the k best passages, `top_k` unless told.
-
-        Raises QueryError, and NotFoundError for an unknown collection or one without a document.
-        """
-        return list(self.find(query, k=k, mode=mode).hits)
-
-    def find(self, query: str, *, k: int | None = None, mode: Mode | None = None) -> SearchResult:
-        """Search as `search` does; return the hits with the steps that led to them."""
-        k = self.top_k if k is None else k
-        check_query(query, k)  # before any model is looked for
-        result = self._search(query, k, mode or self.mode)
-        if not result.hits:
-            refuse_empty_collection(self.store, self.collection)
-        return result
-
-    def _search(
-        self, query: str, k: int, mode: Mode, moment: SearchMoment | None = None
-    ) -> SearchResult:
-        """Search with the model that was last seen, or with the current one if it has changed.
-
-        With `moment`, for an answer. Raises what a search raises, and so OtherModelError for a
-        model of a space that the collection never had, or that changes once more meanwhile.
-        """
-        from ragkit.knowledge.embedders import CollectionEmbedder
-
-        pipeline = self.retriever(mode, fresh=False, moment=moment)
-        try:
-            return pipeline.find(query, k=k)
-        except OtherModelError:
-            # A switch may have come between this process's last look and the search's snapshot. The
-            # past spaces count, not the current one: the collection may have been switched back.
-            space = pipeline.retriever.embedder.space
-            if not isinstance(self.embedder, CollectionEmbedder) or not self.embedder.had(space):
-                raise
-        return self.retriever(mode, moment=moment).find(query, k=k)
-
-    def retriever(
-        self,
-        mode: Mode | None = None,
-        *,
-        fresh: bool = True,
-        for_answer: bool = False,
-        moment: SearchMoment | None = None,
-    ) -> Pipeline:
-        """Return what searches the collection, by this knowledge base's mode unless told.
-
-        With `for_answer`, as for answers, a query's marks are preferences; else they demand. A
-        `moment` is for an answer, too: it reads the view of the search.
-
-        It keeps the model that the collection has now: for one search, not for later. Without
-        `fresh` it is the model that was last seen; a search raises OtherModelError if it is not.
-        """
-        from ragkit.embed.current import current, latest
-
-        mode = mode or self.mode
-        # Words need no model. A search keeps to the one that its query is embedded with.
-        find = current if fresh else latest
-        embedder = self.embedder if mode == "lexical" else find(self.embedder)
-        observe = moment.read if moment else _ignore
-        legs = HybridRetriever(
-            self.store, embedder, self.collection, mode, self.where, observe=observe
-        )
-        refinements = [*self.refinements]
-        if self.reranker is not None:
-            reranking = Rerank(self.reranker, self.candidates)
-            refinements[:0] = [reranking, CutOff(partial(self.gate.least, mode))]
-        return Pipeline(
-            legs,
-            distinct=self.distinct,
-            refinements=refinements,
-            depth=self.candidates if refinements else 0,
-            widening=self.widening,
-            plan=self.plan,
-            for_answer=for_answer or moment is not None,
-        )
-
     def ask(self, question: str, *, k: int | None = None, mode: Mode | None = None) -> Answer:
         """Answer a question from the collection, every citation verified, or refuse and say why."""
         *_, answer = self.stream(question, k=k, mode=mode)
@@ -420,7 +340,3 @@ class KnowledgeBase(Adding, Closing):
         """Close the database, if this knowledge base opened it."""
         if self.database is not None and self.owner is not None:
             self.database.close()
-
-
-def _ignore(shown: object) -> None:
-    """Be shown something, and do nothing."""

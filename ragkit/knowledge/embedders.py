@@ -110,7 +110,9 @@ class Embedders:
         )
         if is_named and self._is_default(stored):
             return self.default
-        return self.made(name, stored.space.dimension)
+        # All of a server's dimensions, where not fewer were asked for: others are another model's.
+        is_served = stored.source.startswith(SERVED)
+        return self.made(name, stored.first if is_served else stored.space.dimension)
 
     def _name(self, stored: KeptSpace, collection: str) -> str:
         """Find what the model of a space can be loaded by now."""

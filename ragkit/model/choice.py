@@ -13,10 +13,12 @@ from ragkit.model.bridge import run
 from ragkit.model.failures import Failure, explain, failed, foreign_errors
 from ragkit.model.server import ModelServer, served
 
-# Ollama and others list these beside their chat models and say nothing of what they are for.
+# Ollama and others list models of every kind and say nothing of what they are for: patterns of the
+# names of those that embed and those that rank.
+EMBEDDERS: Final = r"embed|all-minilm|paraphrase-|(?:^|[/_-])(?:bge|gte|e5)(?:-|$)"
+RERANKERS: Final = r"rerank"
 _NO_CHAT: Final = re.compile(
-    r"embed|rerank|all-minilm|paraphrase-|(?:^|[/_-])(?:bge|gte|e5)-|whisper|(?:^|[/_-])tts(?:-|$)",
-    re.IGNORECASE,
+    rf"{EMBEDDERS}|{RERANKERS}|whisper|(?:^|[/_-])tts(?:-|$)", re.IGNORECASE
 )
 _lists: dict[tuple[ModelServer, ...], tuple[float, tuple[str, ...]]] = {}  # of this process
 

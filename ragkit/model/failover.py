@@ -32,7 +32,7 @@ _REST_S, _LONGEST_REST_S = 1.0, 60.0  # arbitrary; doubled with each failure in 
 class Tries:
     """How often all servers are asked, and how long a wait between two rounds may be.
 
-    Before round n + 1 the wait is `backoff_s` * 2**n, half to all of it, or what a server asks for
+    After round n the wait is `backoff_s` * 2**(n - 1), half to all of it, or what a server asks for
     in Retry-After; one that asks for more than `longest_wait_s` is not waited for. Arbitrary
     defaults: a restarting proxy is bridged, a restarting model is not.
     """
@@ -40,6 +40,10 @@ class Tries:
     rounds: int = 3
     backoff_s: float = 0.5
     longest_wait_s: float = 20.0
+
+    def pause_s(self, turn: int) -> float:
+        """Choose the seconds to wait after round `turn`, from 1, where no server sets a time."""
+        return self.backoff_s * 2.0 ** (turn - 1) * random.uniform(0.5, 1.0)  # noqa: S311  a pause, no secret
 
 
 class Failover:
@@ -110,8 +114,7 @@ class Failover:
         return failure.is_transient and failure.wait_s <= self._tries.longest_wait_s
 
     def _wait_s(self, turn: int, failures: Sequence[Failure]) -> float:
-        backoff = self._tries.backoff_s * 2.0 ** (turn - 1) * random.uniform(0.5, 1.0)  # noqa: S311  a pause, no secret
-        return max(backoff, min(failure.wait_s for failure in failures))
+        return max(self._tries.pause_s(turn), min(failure.wait_s for failure in failures))
 
     def _all_failed(self, failures: dict[ModelServer, Failure]) -> str:
         if len(failures) == 1:

@@ -16,13 +16,14 @@ from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING
 
 from ragkit.errors import ModelServerBusyError, ModelServerError
+from ragkit.model.quoting import quoted
 from ragkit.model.server import ModelServer, served
 from ragkit.model.statuses import is_busy, may_pass, status_meaning
 
 if TYPE_CHECKING:
     import openai
 
-_MAX_NAMES, _MAX_QUOTED_CHARS = 20, 200  # of a server's message, in one line
+_MAX_NAMES = 20  # in one message
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +103,9 @@ def _connection(error: openai.APIConnectionError, server: ModelServer) -> Failur
     import openai
 
     causes = list(_causes(error))
+    unfit = address_problem(error, "RAGKIT_LLM_URL")
+    if unfit:
+        return Failure(server, unfit)
     names = {type(cause).__name__ for cause in causes}
     if "ConnectTimeout" in names:
         problem = "cannot be reached: start it, or correct RAGKIT_LLM_URL"
@@ -109,19 +113,21 @@ def _connection(error: openai.APIConnectionError, server: ModelServer) -> Failur
         return _silence(server)
     elif any(isinstance(cause, ConnectionRefusedError) for cause in causes):
         problem = "refuses connections: start it, or correct RAGKIT_LLM_URL"
-    elif any(isinstance(cause, socket.gaierror) for cause in causes):
-        problem = "has a host name that does not resolve: correct RAGKIT_LLM_URL"
-        return Failure(server, problem)
-    elif any(isinstance(cause, ssl.SSLError) for cause in causes):
-        problem = (
-            "cannot be spoken to over TLS: check its certificate, or use http:// for plain HTTP"
-        )
-        return Failure(server, problem)
     elif "ConnectError" in names:
         problem = "cannot be connected to: check that it runs and that RAGKIT_LLM_URL is right"
     else:
         problem = "broke the connection before its answer was complete: see its log, then ask again"
     return Failure(server, problem, is_transient=True)
+
+
+def address_problem(error: BaseException, setting: str) -> str:
+    """Say what is wrong with an address that no connection can be made to, or ""."""
+    causes = list(_causes(error))
+    if any(isinstance(cause, socket.gaierror) for cause in causes):
+        return f"has a host name that does not resolve: correct {setting}"
+    if any(isinstance(cause, ssl.SSLError) for cause in causes):
+        return "cannot be spoken to over TLS: check its certificate, or use http:// for plain HTTP"
+    return ""
 
 
 async def _status(error: openai.APIStatusError, server: ModelServer, model: str) -> Failure:
@@ -199,7 +205,7 @@ async def _not_found(server: ModelServer, model: str) -> str:
 def listed(names: Sequence[str], server: ModelServer) -> str:
     """Write a server's names of models in one line, at most twenty."""
     ellipsis = ", ..." if len(names) > _MAX_NAMES else ""
-    return ", ".join(_one_line(name, server) for name in names[:_MAX_NAMES]) + ellipsis
+    return ", ".join(quoted(name, server.api_key) for name in names[:_MAX_NAMES]) + ellipsis
 
 
 def _causes(error: BaseException) -> Iterator[BaseException]:
@@ -213,12 +219,4 @@ def _words(error: openai.APIError, server: ModelServer) -> str:
     """Quote the server's message, if there is one."""
     body = error.body
     words = body.get("message") if isinstance(body, dict) else None
-    return f"; {_one_line(words, server)}" if isinstance(words, str) and words.strip() else ""
-
-
-def _one_line(words: str, server: ModelServer) -> str:
-    line = "".join(c if c.isprintable() else " " for c in words)
-    if server.api_key:
-        line = line.replace(server.api_key, "***")
-    line = " ".join(line.split())
-    return line if len(line) <= _MAX_QUOTED_CHARS else line[:_MAX_QUOTED_CHARS] + "..."
+    return f"; {quoted(words, server.api_key)}" if isinstance(words, str) and words.strip() else ""

@@ -16,6 +16,7 @@ from ragkit.errors import ModelError, ModelServerError
 from ragkit.model.bridge import Pieces
 from ragkit.model.failures import refused
 from ragkit.model.limits import Piece, bounded
+from ragkit.model.quoting import quoted
 from ragkit.model.thinking import Thinking
 from ragkit.model.tokens import TokenCounter
 from ragkit.types import Decoding, Finish, Message, Reasoning, Usage
@@ -37,6 +38,7 @@ _NAMES: Final[Mapping[str, tuple[str, ...]]] = {
     "json_schema": (),
     "regex": (),
 }
+_MAX_WORDS_CHARS: Final = 300  # of an error: one line, not a page
 _ENDS: Final = {"max_tokens": "length", "MAX_TOKENS": "length", "end_turn": "stop", "STOP": "stop"}
 
 
@@ -186,11 +188,7 @@ class ProviderModel:
         return options
 
     def _words(self, error: BaseException) -> str:
-        words = "".join(c if c.isprintable() else " " for c in str(error))
-        if self._api_key:
-            words = words.replace(self._api_key, "***")
-        words = " ".join(words.split()) or type(error).__name__
-        return words if len(words) <= 300 else words[:300] + "..."  # one line, not a page
+        return quoted(str(error), self._api_key, _MAX_WORDS_CHARS) or type(error).__name__
 
 
 def _refused(message: str, error: Exception) -> ModelServerError:

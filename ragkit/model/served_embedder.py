@@ -7,29 +7,29 @@ that of a local model.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from threading import Lock
 from typing import TYPE_CHECKING, Final
 
+from ragkit.embed.limits import check_length, choose_dimension
 from ragkit.embed.models import model_card, readable_share
 from ragkit.embed.tokens import TokenSpans, storable
 from ragkit.errors import ModelError, ModelServerError
+from ragkit.model.batching import BATCH, BATCH_CHARS, request_batches
+from ragkit.model.choice import EMBEDDERS, RERANKERS
 from ragkit.model.embedding_server import EmbeddingServer
+from ragkit.model.quoting import quoted
 from ragkit.model.served_tokens import ServedTokens, find_tokens, tokenizer_folder
+from ragkit.model.server import Served
 from ragkit.types import EmbeddingSpace
 
 if TYPE_CHECKING:
     from ragkit.contracts import Vectors
 
 REVISION: Final = "served"  # no local model's: those are hashes and commits
-BATCH: Final = 32  # text-embeddings-inference's own default for --max-client-batch-size
-BATCH_CHARS: Final = 200_000  # arbitrary: well under the 2 MB that it takes by default
-# Servers list chat models beside embedding models, and say nothing of what they are for.
-_EMBEDS: Final = re.compile(
-    r"embed|all-minilm|paraphrase-|(?:^|[/_-])(?:bge|gte|e5)(?:-|$)", re.IGNORECASE
-)
-_NOT_EMBEDS: Final = re.compile(r"rerank", re.IGNORECASE)
+_EMBEDS: Final = re.compile(EMBEDDERS, re.IGNORECASE)
+_RANKS: Final = re.compile(RERANKERS, re.IGNORECASE)
 
 
 class ServedEmbedder:
@@ -111,7 +111,7 @@ class ServedEmbedder:
             ready.check(count, f"passage {text[:40]!r}")
         prefixed = [prefix + storable(text) for text in texts]
         vectors = np.empty((len(texts), ready.space.dimension), np.float32)
-        for first, end in _batches(prefixed):
+        for first, end in request_batches(prefixed, BATCH, BATCH_CHARS):
             vectors[first:end] = self._embed(prefixed[first:end], sum(counts[first:end]))
         return vectors
 
@@ -172,13 +172,8 @@ class ServedEmbedder:
         space = identify_served(name, self._tokenizer)
         tokens = self._tokens(name)
         available = self._server.embed(name, ["a"]).vectors.shape[1]
-        if self._dimension is not None and self._dimension > available:
-            raise ModelError(
-                f"embedding model {name} has {available} dimensions where the first"
-                f" {self._dimension} are asked for: set RAGKIT_EMBED_DIMENSION to at most"
-                f" {available}, or not at all"
-            )
-        space = replace(space, dimension=self._dimension or available)
+        dimension = choose_dimension(name, available, self._dimension)
+        space = replace(space, dimension=dimension)
         loaded = _Loaded(space, available, tokens)
         if loaded.max_tokens < 1:
             raise ModelError(
@@ -189,20 +184,33 @@ class ServedEmbedder:
 
     def _tokens(self, name: str) -> ServedTokens:
         stated = self._context_tokens
-        tokens = find_tokens(name, self._tokenizer, stated or self._served_limit(name))
+        models = self._listed() if stated is None else []
+        limit = stated or self._served_limit(name, models)
+        tokens = find_tokens(name, self._tokenizer, limit)
         if tokens is None:
+            problem = f"does not say how many tokens {name} reads"
+            names = [model.name for model in models]
+            if names and name not in names:
+                listed = quoted(", ".join(names))
+                problem += f", and lists {listed}: set RAGKIT_EMBED_MODEL to one of them. Else"
+            else:
+                problem += ":"
             raise self._server.error(
-                f"does not say how many tokens {name} reads: set RAGKIT_EMBED_CONTEXT_TOKENS to"
-                " that number, or RAGKIT_EMBED_TOKENIZER to the model's folder"
+                f"{problem} set RAGKIT_EMBED_CONTEXT_TOKENS to that number, or"
+                " RAGKIT_EMBED_TOKENIZER to the model's folder"
             )
         return tokens if stated is None else replace(tokens, limit=stated)
 
-    def _served_limit(self, name: str) -> int | None:
-        """Ask the server how many tokens the model reads; None where it does not say."""
+    def _listed(self) -> Sequence[Served]:
+        """List the server's models, none where it has no list."""
         try:
-            limits = [model.context_tokens for model in self._server.models() if model.name == name]
-        except ModelServerError:  # some servers have no list; the first text says whether it is up
-            limits = []
+            return self._server.models()
+        except ModelServerError:  # the first text says whether the server is up
+            return []
+
+    def _served_limit(self, name: str, models: Sequence[Served]) -> int | None:
+        """Ask the server how many tokens the model reads; None where it does not say."""
+        limits = [model.context_tokens for model in models if model.name == name]
         return next(filter(None, limits), None) or self._server.input_tokens()
 
 
@@ -218,12 +226,10 @@ class _Loaded:
 
     def check(self, count: int, name: str) -> None:
         """Raise ModelError for a text that is too long for the model."""
-        tokens, limit = count + self.tokens.special, self.tokens.limit
-        if tokens > limit:
-            raise ModelError(
-                f"{name} has {tokens} tokens where {self.space.model} takes {limit}: make chunks "
-                f"of at most {self.max_tokens} tokens"
-            )
+        tokens = count + self.tokens.special
+        check_length(
+            name, tokens, model=self.space.model, limit=self.tokens.limit, room=self.max_tokens
+        )
 
 
 def identify_served(name: str, tokenizer: str | None = None) -> EmbeddingSpace:
@@ -241,19 +247,7 @@ def first_model(server: EmbeddingServer) -> str:
     Raises ModelServerError where there is none.
     """
     names = [model.name for model in server.models()]
-    names = [name for name in names if not _NOT_EMBEDS.search(name)]
+    names = [name for name in names if not _RANKS.search(name)]
     if not names:
         raise server.error("lists no model: load one, or name it in RAGKIT_EMBED_MODEL")
     return next(filter(_EMBEDS.search, names), names[0])
-
-
-def _batches(texts: Sequence[str]) -> Iterator[tuple[int, int]]:
-    """Yield the start and end of each batch."""
-    first = size = 0
-    for index, text in enumerate(texts):
-        if index > first and (index - first == BATCH or size + len(text) > BATCH_CHARS):
-            yield first, index
-            first, size = index, 0
-        size += len(text)
-    if texts:
-        yield first, len(texts)

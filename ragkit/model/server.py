@@ -74,11 +74,12 @@ async def served(server: ModelServer) -> Sequence[Served]:
     """List the models that a server serves. Raises TimeoutError and what the client raises."""
     async with asyncio.timeout(min(server.timeout_s, PROBE_TIMEOUT_S)), server.client() as client:
         return [
-            Served(str(model.id), _count((model.model_extra or {}).get("max_model_len")))
+            Served(str(model.id), positive_count((model.model_extra or {}).get("max_model_len")))
             # Ollama without a model sends null.
             for model in (await client.models.list()).data or ()
         ]
 
 
-def _count(value: object) -> int | None:
-    return value if isinstance(value, int) and value > 0 else None
+def positive_count(value: object) -> int | None:
+    """Return a number of tokens that a server states; None for anything else."""
+    return value if type(value) is int and value > 0 else None

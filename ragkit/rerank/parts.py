@@ -37,7 +37,7 @@ def score_in_parts(
 ) -> list[float]:
     """Score passages by their best parts of `room` tokens, in batches of a token budget by length.
 
-    `score` takes texts and gives a number for each; `beside` tokens stand with each text.
+    `score` takes texts and gives a number for each; `query_tokens` stand with each text.
     """
     cut = [parts(text, tokens.spans(text), room) for text in passages]
     pieces = [part for of_one in cut for part in of_one]
@@ -67,9 +67,9 @@ def best(scores: Sequence[float], counts: Sequence[int]) -> list[float]:
     >>> best([1.0, 3.0, 2.0], [2, 1])
     [3.0, 2.0]
     """
-    found: list[float] = []
+    highest: list[float] = []
     first = 0
     for count in counts:
-        found.append(max(scores[first : first + count]))
+        highest.append(max(scores[first : first + count]))
         first += count
-    return found
+    return highest

@@ -8,7 +8,6 @@ Cohere's and ragkit's own API take {"query", "documents"} and answer {"results":
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -17,30 +16,38 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any, Final, Literal
 from urllib.parse import urlsplit
 
-from ragkit.errors import ModelServerError
-from ragkit.model.failures import refused
-from ragkit.model.statuses import is_busy
+from ragkit.model.batching import BATCH, BATCH_CHARS, request_batches
+from ragkit.model.failover import Tries
+from ragkit.model.http_client import TIMEOUT_S, HttpClient, ServerNames, StatusError
 from ragkit.settings.secrets import masked
-from ragkit.system.cancellation import check_cancelled
 
 if TYPE_CHECKING:
     import httpx
 
 Form = Literal["texts", "documents"]
 
-BATCH: Final = 32  # text-embeddings-inference's own default for --max-client-batch-size
-BATCH_CHARS: Final = 200_000  # arbitrary: well under the 2 MB that it takes by default
-CONNECT_TIMEOUT_S: Final = 5.0
-TIMEOUT_S: Final = 60.0  # arbitrary: of one batch, whole
-_QUOTED_CHARS: Final = 200
+# Somebody waits for the answer: one more try, and soon. Arbitrary.
+TRIES: Final = Tries(rounds=2, backoff_s=0.2, longest_wait_s=2.0)
 # Of an address that is not there, or does not take this form.
 _NOT_THIS: Final = frozenset({400, 404, 405, 415, 422})
+_NAMES: Final = ServerNames(
+    server="reranker",
+    url_setting="RAGKIT_RERANKER",
+    key_setting="RAGKIT_RERANKER_API_KEY",
+    address="the address of a /rerank endpoint",
+    not_found="has no such path or model",
+    found_by=(
+        "RAGKIT_RERANKER must be the address of a /rerank endpoint, and RAGKIT_RERANKER_MODEL a"
+        " model there"
+    ),
+)
 
 
 class ServerReranker:
     """Rerank by a server; `url` is its /rerank address, or the base that this is added to.
 
-    Scores are what the server says, its model's activation applied; `model` is named to it.
+    Scores are what the server says, its model's activation applied; `model` is named to it. A
+    request is bounded and tried again as `ragkit.model.http_client` says.
     """
 
     def __init__(
@@ -50,6 +57,7 @@ class ServerReranker:
         model: str | None = None,
         api_key: str | None = None,
         timeout_s: float = TIMEOUT_S,
+        tries: Tries = TRIES,
         transport: httpx.BaseTransport | None = None,
     ) -> None:
         self._url = url.rstrip("/")
@@ -57,8 +65,9 @@ class ServerReranker:
         self._model = model
         self._key = api_key
         self._timeout_s = timeout_s
+        self._tries = tries
         self._transport = transport
-        self._ready: tuple[httpx.Client, str, Form] | None = None
+        self._ready: _Endpoint | None = None
         self._lock = Lock()
 
     @property
@@ -73,122 +82,66 @@ class ServerReranker:
         """
         if self._ready is not None:
             return
-        import httpx
-
-        timeout = httpx.Timeout(self._timeout_s, connect=min(self._timeout_s, CONNECT_TIMEOUT_S))
-        headers = {"authorization": f"Bearer {self._key}"} if self._key else {}
         with ExitStack() as unkept:
-            client = httpx.Client(timeout=timeout, headers=headers, transport=self._transport)
+            client = HttpClient(
+                _NAMES, self._shown, api_key=self._key, timeout_s=self._timeout_s,
+                tries=self._tries, transport=self._transport,
+            )  # fmt: skip
             unkept.callback(client.close)
             # Asked without the lock: behind a server that hangs, callers would wait in a queue.
-            url, form = self._detect(client)
+            endpoint = self._find(client)
             with self._lock:
                 if self._ready is None:
-                    self._ready = (client, url, form)
+                    self._ready = endpoint
                     unkept.pop_all()
 
-    def _detect(self, client: httpx.Client) -> tuple[str, Form]:
+    def _find(self, client: HttpClient) -> _Endpoint:
         """Try the addresses and forms in turn. Raises ModelServerError: the first one's answer."""
-        first: ModelServerError | None = None
+        first: StatusError | None = None
         for url, form in _addresses(self._url):
+            endpoint = _Endpoint(client, url, form, self._model)
             try:
-                self._batch(client, url, form, "warm", ["up"])
-            except _RefusedError as refused:
-                if refused.status not in _NOT_THIS:
+                endpoint.scores("warm", ["up"])
+            except StatusError as error:
+                if error.status not in _NOT_THIS:
                     raise
-                first = first or refused
+                first = first or error
             else:
-                return url, form
+                return endpoint
         assert first is not None
         raise first
 
     def rerank(self, query: str, passages: Sequence[str]) -> Sequence[float]:
-        """Score each passage, in the given order. Raises ModelServerError."""
+        """Score each passage, in the given order. Raises ModelServerError, WorkCancelledError."""
         if not passages:
             return []
         if self._ready is None:
             self.load()
         assert self._ready is not None
-        client, url, form = self._ready
-        return [
-            score
-            for batch in _batches(passages)
-            for score in self._batch(client, url, form, query, batch)
-        ]
+        scores: list[float] = []
+        for first, end in request_batches(passages, BATCH, BATCH_CHARS):
+            scores += self._ready.scores(query, passages[first:end])
+        return scores
 
-    def _batch(
-        self, client: httpx.Client, url: str, form: Form, query: str, passages: Sequence[str]
-    ) -> list[float]:
-        check_cancelled()
-        answer = self._post(client, url, _body(form, self._model, query, passages))
+
+@dataclass(frozen=True, slots=True)
+class _Endpoint:
+    """An address of the server, and the form that it takes."""
+
+    client: HttpClient
+    url: str
+    form: Form
+    model: str | None
+
+    def scores(self, query: str, passages: Sequence[str]) -> list[float]:
+        """Ask for the scores of one batch, in its order."""
+        content = json.dumps(_body(self.form, self.model, query, passages)).encode()
+        # Servers may repeat the texts, a character of them as up to six (a \u escape).
+        answer = self.client.post(self.url, content, 65_536 + 6 * len(content))
         try:
             return _scores(answer, len(passages))
         except (ValueError, RecursionError) as error:
-            raise ModelServerError(
-                f"reranker {self._shown} gave no proper answer ({error}): see that"
-                " RAGKIT_RERANKER is the address of a /rerank endpoint"
-            ) from error
-
-    def _post(self, client: httpx.Client, url: str, body: dict[str, Any]) -> bytes:
-        """Send a body, once more when the connection fails, and read an answer of bounded size."""
-        import httpx
-
-        content = json.dumps(body).encode()
-        for retried in (False, True):
-            try:
-                return self._answer(client, url, content)
-            except httpx.TimeoutException as error:
-                raise self._error(
-                    f"did not answer within {self._timeout_s:g} s: see its load"
-                ) from error
-            except httpx.TransportError as error:
-                if retried:
-                    raise self._error(
-                        f"cannot be reached ({_line(str(error))}): start it, or correct"
-                        " RAGKIT_RERANKER"
-                    ) from error
-            except httpx.InvalidURL as error:
-                raise self._error(f"is no address ({error}): correct RAGKIT_RERANKER") from error
-        raise AssertionError("the second try returns or raises")
-
-    def _answer(self, client: httpx.Client, url: str, content: bytes) -> bytes:
-        until = time.monotonic() + self._timeout_s
-        # Servers may repeat the texts, a character of them as up to six (a \u escape).
-        limit = 65_536 + 6 * len(content)
-        headers = {"content-type": "application/json"}
-        with client.stream("POST", url, content=content, headers=headers) as response:
-            read = bytearray()
-            for chunk in response.iter_bytes():
-                read += chunk
-                if len(read) > limit:
-                    raise self._error(f"sent more than {limit:,} bytes: see its log")
-                if time.monotonic() > until:
-                    raise self._error(f"was not done after {self._timeout_s:g} s: see its load")
-        status = response.status_code
-        if is_busy(status):
-            raise refused(self._refusal(status, bytes(read)), status, response.headers)
-        if status != 200:
-            raise _RefusedError(self._refusal(status, bytes(read)), status)
-        return bytes(read)
-
-    def _refusal(self, status: int, answer: bytes) -> str:
-        words = _line(answer.decode("utf-8", "replace"))
-        if self._key:
-            words = words.replace(self._key, "***")
-        if status in (401, 403):
-            return str(self._error(f"denies access ({status}): set RAGKIT_RERANKER_API_KEY"))
-        return str(self._error(f"rejects the request ({status}; {words}): see its log"))
-
-    def _error(self, problem: str) -> ModelServerError:
-        return ModelServerError(f"reranker {self._shown} {problem}")
-
-
-class _RefusedError(ModelServerError):
-    """An answer with another status than 200."""
-
-    def __init__(self, message: str, status: int) -> None:
-        super().__init__(message)
-        self.status = status
+            raise self.client.improper(str(error)) from error
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,18 +172,6 @@ def _body(form: Form, model: str | None, query: str, passages: Sequence[str]) ->
     return {**named, "query": query, "documents": list(passages)}
 
 
-def _batches(passages: Sequence[str]) -> Iterator[list[str]]:
-    batch: list[str] = []
-    size = 0
-    for passage in passages:
-        if batch and (len(batch) == BATCH or size + len(passage) > BATCH_CHARS):
-            yield batch
-            batch, size = [], 0
-        batch.append(passage)
-        size += len(passage)
-    yield batch
-
-
 def _scores(answer: bytes, count: int) -> list[float]:
     """Read the scores of either form, in the order of the passages. Raises ValueError."""
     value = json.loads(answer)
@@ -253,8 +194,3 @@ def _place(row: object) -> _Place:
     if not isinstance(score, int | float) or isinstance(score, bool) or not isfinite(score):
         raise ValueError("a result has no finite score")
     return _Place(index, float(score))
-
-
-def _line(words: str) -> str:
-    line = " ".join("".join(c if c.isprintable() else " " for c in words).split())
-    return line if len(line) <= _QUOTED_CHARS else line[:_QUOTED_CHARS] + "..."

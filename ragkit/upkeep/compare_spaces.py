@@ -44,8 +44,12 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """What one space is worth: shares over the questions, seconds a query, bytes of its vectors."""
+    """What one space is worth: shares over the questions, seconds a query, bytes of its vectors.
 
+    `name` is that of its model for people.
+    """
+
+    name: str
     space: EmbeddingSpace
     found: float
     reciprocal_rank: float
@@ -105,6 +109,7 @@ def compare(
         overlaps.append(len(set(results[0]) & set(results[1])) / max(1, *map(len, results)))
     baseline, candidate = (
         Side(
+            kept.name,
             kept.space,
             fmean(rank > 0 for rank in ranks[side]),
             fmean(ranks[side]),

@@ -6,10 +6,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from ragkit.embed.find import SERVED
+from ragkit.embed.find import SERVED, shown_name
 from ragkit.embed.unread_languages import languages_read, unread_in
 from ragkit.errors import ModelError, NotFoundError, OtherModelError, RagkitError
 from ragkit.knowledge import build
+from ragkit.knowledge.embedders import source_of
 from ragkit.store.admin import inspect
 from ragkit.system.converters import CONVERTERS
 
@@ -64,11 +65,13 @@ def _model(embedder: Embedder, settings: Settings) -> Check:
     except RagkitError as error:
         return Check("embedding model", False, str(error), f"see {setting}")
     space = embedder.space
+    source = source_of(settings.embed_model) if settings.embed_url is None else ""
+    name = shown_name(space.model, space.revision, source)
     counting = getattr(embedder, "counting", "")  # a server's model says how it counts
     return Check(
         "embedding model",
         True,
-        f"{space.model}, {space.dimension} dimensions, reads {embedder.max_tokens} tokens of text"
+        f"{name}, {space.dimension} dimensions, reads {embedder.max_tokens} tokens of text"
         + (f", counts {counting}" if counting else "")
         + _in_languages(space),
     )
@@ -241,7 +244,7 @@ def _collection(database: Database, settings: Settings) -> Iterator[Check]:
         yield Check("collection's model", False, str(error), "put that model back, or reembed")
         return
     if space is not None:
-        summary = f"{space.space.model}, {space.space.dimension} dimensions"
+        summary = f"{space.name}, {space.space.dimension} dimensions"
         yield Check("collection's model", True, summary + _in_languages(space.space))
     embedder = CollectionEmbedder(Embedders(settings), spaces, settings.collection)
     if space is not None and space.source.startswith(SERVED):

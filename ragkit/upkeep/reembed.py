@@ -151,15 +151,20 @@ def drop(store: PostgresStore, collection: str, space: KeptSpace) -> tuple[int, 
 def named(
     store: PostgresStore, collection: str, model: str, dimension: int | None
 ) -> Sequence[KeptSpace]:
-    """List a collection's spaces of a model, by its name or what it is loaded by."""
+    """List a collection's spaces of a model, by its name, as shown or not, or its source."""
     source = source_of(model)
     return [
         space
         for space in store.spaces.of(collection)
         if space.state != "dropped"
-        and (space.space.model == model or space.source == source)
+        and (space.source == source or model in {space.space.model, *_shown(space)})
         and dimension in (None, space.space.dimension)
     ]
+
+
+def _shown(space: KeptSpace) -> tuple[str, str]:
+    """Return the name that people see, with and without its hash."""
+    return space.name, space.name.rpartition(" (")[0]
 
 
 class _Filling:

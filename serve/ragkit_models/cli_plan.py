@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
 if TYPE_CHECKING:
     from ragkit_models.plan.fit import Plan, Row, Target
 
+
+_SERVED_EMBEDDER: Final = (
+    "--embedder counts nothing: the embedding model runs at RAGKIT_EMBED_URL. If that server shares"
+    " this memory, plan with what it leaves."
+)
 
 ModelArgument = Annotated[
     str, typer.Argument(help="A model's folder, its config.json, or its name on the hub.")
@@ -100,12 +105,20 @@ def plan(
 
 
 def _helpers_bytes(*, embedder: bool, reranker: str | None, on_gpu: bool) -> int:
-    """Return the bytes of the embedding model, the reranker and their process; 0 without both."""
+    """Return the bytes of the embedding model, the reranker and their process; 0 without both.
+
+    An embedding model behind a server of its own takes none of ragkit's memory.
+    """
     from ragkit.model_size.hardware import helpers_bytes, process_bytes
     from ragkit.settings.settings import load_settings
 
-    models = [load_settings().embed_model] if embedder else []
-    models += [reranker] if reranker else []
+    models = [reranker] if reranker else []
+    if embedder:
+        settings = load_settings()
+        if settings.embed_url is None:
+            models.append(settings.embed_model)
+        else:
+            typer.echo(_SERVED_EMBEDDER, err=True)
     return sum(map(helpers_bytes, models)) + process_bytes(on_gpu=on_gpu) if models else 0
 
 
@@ -145,9 +158,16 @@ def _print(model: str, planned: Plan) -> None:
     row = planned.best or planned.one_at_a_time
     lines = commands(model, row, planned) if row else ()
     if row and len(lines) > 1:
-        typer.echo(f"Take {row.scheme.needs} that is ready, and plan for it; or make one:")
+        typer.echo(_choice(row))
     for command in lines:
         typer.echo(printable(command))
+
+
+def _choice(row: Row) -> str:
+    """Say that a checkpoint is taken or made; a GGUF file has no configuration to plan by."""
+    if row.scheme.llamacpp:
+        return "Take a GGUF file that is ready, or make one with llama.cpp's source in DIR:"
+    return f"Take {row.scheme.needs} that is ready, and plan for it; or make one:"
 
 
 def _facts(model: str, planned: Plan) -> list[str]:

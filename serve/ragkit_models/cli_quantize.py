@@ -23,7 +23,7 @@ CalibrationOption = Annotated[
     Path | None,
     typer.Option(
         metavar="FILE",
-        help="Texts like those the model will work with: .txt, .md or .jsonl; fp8 needs none.",
+        help="Texts like those of the work to come, for w8a8, w4a16, awq: .txt, .md or .jsonl.",
     ),
 ]
 OutputOption = Annotated[
@@ -50,7 +50,14 @@ IgnoreOption = Annotated[
 ]
 PythonOption = Annotated[
     Path | None,
-    typer.Option(help="Python of an environment with llm-compressor (default: this one)."),
+    typer.Option(
+        help="Python of an environment with llm-compressor, or with torch, transformers and"
+        " sentencepiece for GGUF (default: this one)."
+    ),
+]
+LlamacppOption = Annotated[
+    Path | None,
+    typer.Option(metavar="DIR", help="Folder of llama.cpp's source, which GGUF is made with."),
 ]
 ForceOption = Annotated[bool, typer.Option("--force", help="Replace an existing output folder.")]
 TrustRemoteCodeOption = Annotated[
@@ -70,15 +77,18 @@ def quantize(
     seed: SeedOption = 0,
     ignore: IgnoreOption = None,
     python: PythonOption = None,
+    llamacpp: LlamacppOption = None,
     force: ForceOption = False,
     trust_remote_code: TrustRemoteCodeOption = False,
     as_json: AsJsonOption = False,
 ) -> None:
-    """Make a quantized checkpoint with llm-compressor, and a model card that says how.
+    """Make a quantized checkpoint with llm-compressor or llama.cpp, with a model card.
 
-    w8a8 serves on CPUs and on GPUs from Turing, fp8 on GPUs (fastest from Ada), w4a16 where memory
-    is short. `ragkit model serve` takes the output as it is.
+    w8a8 serves on CPUs and on GPUs from Turing, fp8 on GPUs (fastest from Ada), awq and w4a16 where
+    memory is short, all with vLLM; the GGUF files serve with llama.cpp. `ragkit model serve` takes
+    the output as it is.
     """
+    from ragkit.settings.settings import load_settings
     from ragkit_models.quantize.card import facts_json
     from ragkit_models.quantize.quantize import QuantizeOptions, quantize_model
 
@@ -91,19 +101,36 @@ def quantize(
         max_tokens=max_tokens,
         seed=seed,
         ignore=tuple(ignore or ()),
+        llamacpp=llamacpp,
         force=force,
         trust_remote_code=trust_remote_code,
     )
     if options.scheme not in CALIBRATED and calibration is not None:
         typer.echo(f"{scheme} needs no calibration: {calibration} is not read.", err=True)
+    library = load_settings().llamacpp_python
     with Stages() as stages:
-        folder, facts = quantize_model(options, python=python, progress=stages.show)
+        folder, facts = quantize_model(
+            options, python=python, llamacpp_python=library, progress=stages.show
+        )
     if as_json:
         print_json({"output": str(folder), **facts_json(facts)})
         return
     size, share = facts.bytes_after, facts.bytes_after / facts.bytes_before
-    typer.echo(f"{folder}: {size / 1e6:,.1f} MB of weights, {share:.0%} of the original.")
-    typer.echo(f"Serve it with: ragkit model serve {shlex.quote(str(folder))}")
+    made = folder / facts.file
+    typer.echo(f"{made}: {size / 1e6:,.1f} MB of weights, {share:.0%} of the original.")
+    typer.echo(_serving(made))
+
+
+def _serving(made: Path) -> str:
+    """Say how the result is served; a GGUF file without a chat template is not."""
+    from ragkit_models.gguf_header import read_gguf
+
+    if made.suffix == ".gguf" and not read_gguf(made).chat_template:
+        return (
+            "It has no chat template, so `ragkit model serve` does not take it: quantize a model"
+            " made for chat."
+        )
+    return f"Serve it with: ragkit model serve {shlex.quote(str(made))}"
 
 
 def _scheme(name: str) -> Scheme:

@@ -80,6 +80,7 @@ def _serve(values: SimpleNamespace) -> None:
     from ragkit.settings.settings import load_settings
     from ragkit_models.serve import address
     from ragkit_models.serve.launch import Choice, choose_launch
+    from ragkit_models.serve.prepare import prompt_notes
 
     settings = load_settings()
     address.require_local(values.host, allow_remote=values.allow_remote)
@@ -87,6 +88,8 @@ def _serve(values: SimpleNamespace) -> None:
     model = _require_model(values.model)
     key, new_key = _key(settings, values.api_key_file, dry_run=values.dry_run)
     options = _serve_options(values, model, key)
+    for note in prompt_notes(options.lora, settings):
+        _say(note)
     choice = Choice(values.engine, values.image, values.quantization)
     launch = choose_launch(options, choice, settings, say=_say)
     if values.dry_run:
@@ -148,11 +151,12 @@ def _say(line: str) -> None:
 def _require_model(model: str | None) -> str:
     """Return the model with an absolute path. Raises UsageError where none is named."""
     from ragkit.errors import UsageError
+    from ragkit_models.serve.llamacpp import only_gguf
     from ragkit_models.serve.prepare import absolute_path
 
     if not model or model.startswith("-"):
         raise UsageError("name a model: its folder, its name on the hub, or a .gguf file")
-    return absolute_path(model)
+    return only_gguf(absolute_path(model))
 
 
 def _default_name(model: str) -> str:

@@ -90,7 +90,7 @@ def _check_model(method: Method, checkpoint: Checkpoint | None, model: str) -> N
             f"{model} is quantized as {stored}, not as {method}: leave --quantization out, and it"
             " is served as it is"
         )
-    scheme = "w8a8" if method == "int8" else "w4a16"
+    scheme = {"int8": "w8a8", "awq": "awq"}.get(method, "w4a16")
     raise UsageError(
         f"the weights of {model} are not quantized, and {method} cannot be made while they load:"
         f" make a checkpoint with `ragkit model quantize {model} --scheme {scheme} --calibration"

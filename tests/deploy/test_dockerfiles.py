@@ -87,9 +87,10 @@ def test_the_whole_distribution_is_copied() -> None:
     import tomllib
 
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
-    packages = project["tool"]["hatch"]["build"]["targets"]["wheel"]["packages"]
+    wheel = project["tool"]["hatch"]["build"]["targets"]["wheel"]
     copied = [rest.split()[0] for word, rest in steps(FILES[0]) if word == "COPY"]
-    assert {package.split("/")[0] for package in packages} <= set(copied)
+    assert {package.split("/")[0] for package in wheel["packages"]} <= set(copied)
+    assert set(wheel["force-include"]) <= set(copied)
     assert {project["project"]["readme"], *project["project"]["license-files"]} <= {
         name for word, rest in steps(FILES[0]) if word == "COPY" for name in rest.split()
     }

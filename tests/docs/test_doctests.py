@@ -23,10 +23,14 @@ FILES = {
 WITH_EXAMPLES = [name for name, file in FILES.items() if ">>> " in file.read_text("utf-8")]
 
 
-def test_every_module_can_be_imported(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert len(FILES) > 800
-    # Scripts there import each other as siblings.
+@pytest.fixture(autouse=True)
+def siblings(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Find the scripts there that import each other as siblings."""
     monkeypatch.syspath_prepend(ROOT / "tune/ragkit_tune/worker")
+
+
+def test_every_module_can_be_imported() -> None:
+    assert len(FILES) > 800
     for name in FILES:
         importlib.import_module(name)
 

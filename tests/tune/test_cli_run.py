@@ -8,6 +8,8 @@ from ragkit.errors import UsageError
 from ragkit.settings.settings import Settings
 from ragkit_tune.cli_run import read_options
 from ragkit_tune.train import base_of
+from tests.commands import run
+from tests.tune.run.worlds import make_world
 
 
 def test_options_are_toml_values_or_texts() -> None:
@@ -27,3 +29,48 @@ def test_the_base_is_the_model_in_use_unless_named(tmp_path: Path) -> None:
     assert base_of(served, "reranker", {}) == "minilm"
     with pytest.raises(UsageError, match="--base is missing"):
         base_of(settings, "adapter", {})
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["embedder", "--name", "我的模型"], "'我的模型' is no name of a run: use up to 64"),
+        (
+            ["embedder", "--name", "data"],
+            "data holds other files of ragkit: name the run otherwise",
+        ),
+        (
+            ["embedder", "-o", "kind=reranker"],
+            "kind 'reranker': use it with `ragkit tune reranker`",
+        ),
+        (["embedder", "--minutes", "-1"], "the recipe: minutes = -1 is out of range: write 0 or"),
+        (["embedder", "--set", "q.jsonl", "--data", "d"], "--set makes rows and --data names rows"),
+        (
+            ["adapter", "--base", "m"],
+            "--data is missing: make rows with `ragkit tune data --kind chat`",
+        ),
+        (["adapter", "--base", "m", "--method", "kto"], "`ragkit tune data --kind completion`"),
+        (["reward", "--base", "m"], "`ragkit tune data --kind preference`"),
+    ],
+)
+def test_mistakes_are_told_before_any_work(
+    tmp_path: Path, arguments: list[str], message: str
+) -> None:
+    result = run("tune", *arguments, environment={"RAGKIT_HOME": str(tmp_path)})
+    assert result.returncode == 2
+    assert message in result.stderr
+
+
+def test_a_run_that_was_stopped_says_how_it_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world = make_world(tmp_path, monkeypatch)
+    world.write_worker("Path(job['log']).with_name('stop').touch()\ntime.sleep(600)")
+    named = ("--base", str(world.base), "--data", str(world.data), "--name", "first")
+    result = run(
+        *("tune", "embedder", *named, "--no-proof"), environment={"RAGKIT_HOME": str(world.home)}
+    )
+    assert result.returncode == 1
+    assert result.stdout == (
+        "first: stopped: ended by `ragkit tune runs stop`\nGo on: ragkit tune runs resume first\n"
+    )

@@ -1,11 +1,13 @@
 """Recipes are strict: an unknown key, a wrong type or a value out of range never passes."""
 
+import ast
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
 from ragkit.errors import NotFoundError, UsageError
-from ragkit_tune.recipe import make_recipe, read_recipe
+from ragkit_tune.recipe import RATES, make_recipe, read_recipe
 
 LEAST = {"kind": "embedder", "base": "minilm", "data": "data"}
 
@@ -22,6 +24,52 @@ def test_options_replace_what_the_file_holds(tmp_path: Path) -> None:
     recipe = read_recipe(file, data="data", batch=16, steps=None)
     assert (recipe.batch, recipe.steps, recipe.data) == (16, 0, "data")
     assert recipe.matryoshka == (128, 64)
+
+
+@pytest.mark.parametrize(
+    ("values", "rate"),
+    [
+        ({"kind": "embedder"}, 2e-5),
+        ({"kind": "adapter"}, 2e-4),
+        ({"kind": "adapter", "parameters": "full"}, 2e-5),
+        ({"kind": "adapter", "parameters": "prompt"}, 1e-2),
+        ({"kind": "adapter", "parameters": "prefix"}, 1e-2),
+        ({"kind": "adapter", "method": "dpo"}, 1e-5),
+        ({"kind": "adapter", "method": "dpo", "parameters": "full"}, 1e-6),
+        ({"kind": "adapter", "method": "kto"}, 1e-5),
+        ({"kind": "adapter", "method": "kto", "parameters": "full"}, 1e-6),
+        ({"kind": "adapter", "method": "grpo"}, 1e-5),
+        ({"kind": "adapter", "method": "grpo", "parameters": "full"}, 1e-6),
+        ({"kind": "reward"}, 1e-3),
+        ({"kind": "reward", "parameters": "full"}, 1e-4),
+        ({"kind": "adapter", "method": "dpo", "learning_rate": 3e-5}, 3e-5),
+    ],
+)
+def test_the_learning_rate_follows_from_what_is_trained(
+    values: dict[str, object], rate: float
+) -> None:
+    assert make_recipe({**LEAST, **values}).learning_rate == rate
+
+
+def test_the_rates_of_all_weights_are_the_defaults_of_the_trainers() -> None:
+    assert {name: full for name, (full, _) in RATES.items()} == {
+        name: default_of_trl(name) for name in ("sft", "dpo", "kto", "grpo", "reward")
+    }
+    assert all(lora == pytest.approx(10 * full) for full, lora in RATES.values())
+
+
+def default_of_trl(method: str) -> float:
+    """Read a default learning rate from TRL's source: importing it takes many seconds."""
+    found = find_spec("trl")
+    if found is None or found.origin is None:
+        pytest.skip("the training libraries are not installed: pip install '.[tune]'")
+    file = Path(found.origin).parent / "trainer" / f"{method}_config.py"
+    for node in ast.walk(ast.parse(file.read_text("utf-8"))):
+        if isinstance(node, ast.AnnAssign) and ast.unparse(node.target) == "learning_rate":
+            assert isinstance(node.value, ast.Call)
+            (default,) = (part.value for part in node.value.keywords if part.arg == "default")
+            return float(ast.literal_eval(default))
+    raise AssertionError(f"{file} has no learning_rate")
 
 
 @pytest.mark.parametrize(

@@ -4,11 +4,15 @@ Questions use other words than documents, the same for all documents: what is le
 right of the others. The base is a BERT with random weights.
 """
 
+import io
 import json
 import random
-from collections.abc import Iterator
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 from pydantic import SecretStr
@@ -29,6 +33,7 @@ from ragkit_tune.train import Listener, make_rows, train
 from tests.core.embed.tiny_model import write_model
 from tests.databases import Databases
 from tests.tune.proof.planted import in_process, words
+from tests.tune.worker.here import script
 
 DOCUMENTS = 40
 PARAGRAPHS = 3
@@ -86,10 +91,38 @@ def right(settings: Settings, questions: list[dict[str, Any]]) -> int:
         return sum(kb.search(row["question"])[0].uri in row["relevant"] for row in questions)
 
 
+def work_here(
+    python: Path, worker: Path, job: Path, on_line: Callable[[str], None], **rest: object
+) -> str:
+    """Run a worker in this process, and compare what it wrote with what it trained here, too.
+
+    Each process of its own costs ten seconds of imports or more. That of the script is started in
+    tests/tune/worker/test_processes.py, that of the comparison in test_embedder.py there.
+    """
+    writing, output = script("model_write"), io.StringIO()
+
+    def compare(job: Any, written: Path, compared: dict[str, Any]) -> None:
+        file = Path(job.log).with_name("compared.json")
+        file.write_text(json.dumps(compared), "utf-8")
+        with patch.object(sys, "argv", ["reload", str(written), str(file), str(writing.CLOSE)]):
+            assert script("reload").main() == ""
+
+    with (
+        patch.object(sys, "argv", [worker.name, str(job)]),
+        patch.object(writing, "_compare", compare),
+        redirect_stdout(output),
+    ):
+        code = script("job").main(script(worker.stem).train)
+    for line in output.getvalue().splitlines():
+        on_line(line)
+    return f"exit code {code}" if code else ""
+
+
 @pytest.mark.long
 def test_a_gain_that_training_makes_is_found_adopted_and_undone(
-    settings: Settings, tmp_path: Path
+    settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr("ragkit_tune.run.start.run_worker", work_here)
     base, questions = plant(tmp_path, settings)
     stages: list[str] = []
     listener = Listener(on_stage=stages.append)
@@ -98,10 +131,11 @@ def test_a_gain_that_training_makes_is_found_adopted_and_undone(
     assert data.counts["train"] > 60
     recipe = make_recipe(
         {"kind": "embedder", "base": str(base), "data": str(rows), "max_tokens": 64,
-         "batch": 16, "steps": 150, "learning_rate": 5e-3, "evaluate_every": 50}
+         "batch": 16, "steps": 100, "learning_rate": 5e-3, "evaluate_every": 50}
     )  # fmt: skip
     outcome = train(recipe, settings, listener, name="first", prove_it=False)
     assert outcome.run.state == "finished"
+    assert "writing the model" in stages
     candidate = find_candidate("first", settings)
     verdict = prove(Proof(candidate, settings, collection="c", handbook=False, program=in_process))
     assert verdict.outcome == "better"

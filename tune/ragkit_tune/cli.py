@@ -16,7 +16,7 @@ COMMANDS = {
     "merge": Entry("ragkit_tune.cli_merge:merge", "Merge models of equal shapes.", _MODELS),
     "shrink": Entry("ragkit_tune.cli_shrink:shrink", "Make a model smaller.", _MODELS),
     "tokenizer": Entry("ragkit_tune.cli_tokenizer:app", "Train or extend a vocabulary.", _MODELS),
-    "runs": Entry("ragkit_tune.cli_runs:app", "List, show, resume and delete runs.", _RUNS),
+    "runs": Entry("ragkit_tune.cli_runs:app", "List, compare, resume and delete runs.", _RUNS),
     "prove": Entry("ragkit_tune.cli_prove:prove", "Say whether a model is better.", _RUNS),
     "adopt": Entry("ragkit_tune.cli_adopt:adopt", "Use a model that is proven better.", _RUNS),
     "export": Entry("ragkit_tune.cli_export:export", "Write rows for other trainers.", _RUNS),

@@ -45,6 +45,15 @@ def data(
     seed: Annotated[
         int, typer.Option(min=0, max=2**32 - 1, help="Random seed of the split and the draws.")
     ] = 0,
+    test_share: Annotated[
+        float | None,
+        typer.Option(
+            min=0.05,
+            max=0.8,
+            help="Share of the questions to prove by; a tenth chooses the checkpoint (default:"
+            " 0.2).",
+        ),
+    ] = None,
     negatives: Annotated[
         int, typer.Option(min=0, max=20, help="Maximum number of hard negatives of a row.")
     ] = 3,
@@ -72,9 +81,10 @@ def data(
     from ragkit.errors import UsageError
 
     if kind != "pairs":
-        if how or ask or rows:
+        if how or ask or rows or test_share is not None:
             raise UsageError(
-                f"--how, --ask and --rows do not go with --kind {kind}: leave them out"
+                f"--how, --ask, --rows and --test-share do not go with --kind {kind}: leave them"
+                " out"
             )
         _make_answers(
             kind, out, collection, labelled, language or "", seed, allow_dropped, as_json=as_json
@@ -85,6 +95,7 @@ def data(
     from ragkit.settings.settings import load_settings
     from ragkit.text.printable import printable
     from ragkit_tune.data.card import describe_card
+    from ragkit_tune.data.clusters import TEST_SHARE
     from ragkit_tune.data.make import make_data
 
     settings = load_settings()
@@ -98,6 +109,7 @@ def data(
             language=language or "",
             rows=rows,
             seed=seed,
+            test_share=TEST_SHARE if test_share is None else test_share,
             negatives=negatives,
             max_tokens=max_tokens,
             allow_dropped=allow_dropped,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tomllib
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,41 +12,39 @@ import typer
 from ragkit.errors import UsageError
 
 if TYPE_CHECKING:
+    from ragkit.settings.settings import Settings
     from ragkit_tune.plan.make import Plan
     from ragkit_tune.run.log import Progress
     from ragkit_tune.train import Outcome
 
 CollectionOption = Annotated[
-    str | None, typer.Option("--collection", "-c", help="Collection to train for.")
+    str | None, typer.Option("--collection", "-c", metavar="NAME", help="Collection to use.")
 ]
 BaseOption = Annotated[
-    str | None,
-    typer.Option(metavar="MODEL", help="Model to train, a folder or hub name (default: in use)."),
+    str | None, typer.Option(metavar="MODEL", help="Model to train: a folder or hub name.")
 ]
 DataOption = Annotated[
-    Path | None,
-    typer.Option(help="Folder of rows from `ragkit tune data` (default: made of the collection)."),
+    Path | None, typer.Option(metavar="DATA", help="Folder of rows from `ragkit tune data`.")
 ]
 SetOption = Annotated[
     Path | None,
-    typer.Option("--set", metavar="FILE", help="Your own labelled questions, as JSON lines."),
+    typer.Option("--set", metavar="FILE", help="Your own labelled questions, to make rows of."),
 ]
 RecipeOption = Annotated[
     Path | None, typer.Option(metavar="FILE", help="A recipe, as TOML; options go before it.")
 ]
 MinutesOption = Annotated[
-    float | None, typer.Option(min=0, help="Time limit; the best model until then is taken.")
+    float | None, typer.Option(help="Time limit; the best model until then is taken.")
 ]
 NameOption = Annotated[
-    str | None, typer.Option(help="Name of the run (default: its kind and a number).")
+    str | None, typer.Option(metavar="RUN", help="Name of the run (default: KIND-NUMBER).")
 ]
-ValueOption = Annotated[
+KeyOption = Annotated[
     list[str] | None,
     typer.Option(
-        "--option",
-        "-o",
+        *("--option", "-o"),
         metavar="NAME=VALUE",
-        help="Value of the recipe, such as learning_rate=1e-5 or parameters=lora (repeatable).",
+        help="A key of the recipe, as learning_rate=1e-5 or parameters=lora (repeatable).",
     ),
 ]
 ProofOption = Annotated[
@@ -56,49 +55,54 @@ JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 def embedder(
     collection: CollectionOption = None,
-    base: BaseOption = None,
     data: DataOption = None,
     labelled: SetOption = None,
-    recipe: RecipeOption = None,
+    base: BaseOption = None,
     minutes: MinutesOption = None,
     name: NameOption = None,
-    option: ValueOption = None,
+    recipe: RecipeOption = None,
+    option: KeyOption = None,
     proof: ProofOption = True,
     as_json: JsonOption = False,
 ) -> None:
     """Train an embedding model on your documents, and say whether it finds better.
 
-    Rows are made of the collection's documents, or are those of --data. Questions about documents
-    that were not trained on decide.
+    Rows are made of the collection's documents, or are those of --data. The model in use is trained
+    unless --base names another. Questions about documents that were not trained on decide.
     """
-    values = {"base": base, "data": data, "minutes": minutes}
-    _run("embedder", collection, labelled, recipe, name, values, option, proof, as_json)
+    _run("embedder", **locals())
 
 
 def reranker(
     collection: CollectionOption = None,
-    base: BaseOption = None,
     data: DataOption = None,
     labelled: SetOption = None,
-    recipe: RecipeOption = None,
+    base: BaseOption = None,
     minutes: MinutesOption = None,
     name: NameOption = None,
-    option: ValueOption = None,
+    recipe: RecipeOption = None,
+    option: KeyOption = None,
     proof: ProofOption = True,
     as_json: JsonOption = False,
 ) -> None:
-    """Train a reranker on your documents, and say whether results are in a better order."""
-    values = {"base": base, "data": data, "minutes": minutes}
-    _run("reranker", collection, labelled, recipe, name, values, option, proof, as_json)
+    """Train a reranker on your documents, and say whether results are in a better order.
+
+    Rows are made of the collection's documents, or are those of --data. The model in use is trained
+    unless --base names another. Questions about documents that were not trained on decide.
+    """
+    _run("reranker", **locals())
 
 
 def adapter(
     base: BaseOption = None,
     data: DataOption = None,
     collection: CollectionOption = None,
-    recipe: RecipeOption = None,
     method: Annotated[
-        str | None, typer.Option(metavar="sft|dpo|kto|grpo", help="How to train (default: sft).")
+        str | None,
+        typer.Option(
+            metavar="sft|dpo|kto|grpo",
+            help="How to train (default: sft); the default learning rate follows from it.",
+        ),
     ] = None,
     full: Annotated[
         bool, typer.Option("--full", help="Train all weights instead of a LoRA adapter.")
@@ -106,31 +110,31 @@ def adapter(
     bits: Annotated[
         int | None, typer.Option(help="Bits of the frozen weights: 16, 8 or 4.")
     ] = None,
-    gpus: Annotated[int | None, typer.Option(min=1, help="Number of GPUs.")] = None,
+    gpus: Annotated[int | None, typer.Option(help="Number of GPUs.")] = None,
     minutes: MinutesOption = None,
     name: NameOption = None,
-    option: ValueOption = None,
+    recipe: RecipeOption = None,
+    option: KeyOption = None,
     proof: ProofOption = True,
     as_json: JsonOption = False,
 ) -> None:
-    """Train a language model, and say whether it answers better."""
-    values = {"base": base, "data": data, "minutes": minutes, "method": method, "bits": bits}
-    values |= {"gpus": gpus, "parameters": "full" if full else None}
-    _run("adapter", collection, None, recipe, name, values, option, proof, as_json)
+    """Train a language model on chats or preferences, and say whether it answers better."""
+    values = locals()
+    values["parameters"] = "full" if values.pop("full") else None
+    _run("adapter", **values)
 
 
 def reward(
     base: BaseOption = None,
     data: DataOption = None,
-    recipe: RecipeOption = None,
     minutes: MinutesOption = None,
     name: NameOption = None,
-    option: ValueOption = None,
+    recipe: RecipeOption = None,
+    option: KeyOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Train a reward model, which scores answers by what people preferred."""
-    values = {"base": base, "data": data, "minutes": minutes}
-    _run("reward", None, None, recipe, name, values, option, False, as_json)
+    _run("reward", **locals())
 
 
 def read_options(options: list[str] | None) -> dict[str, object]:
@@ -153,37 +157,40 @@ def read_options(options: list[str] | None) -> dict[str, object]:
 
 def _run(
     kind: str,
-    collection: str | None,
-    labelled: Path | None,
-    recipe_file: Path | None,
-    name: str | None,
-    values: dict[str, Any],
-    options: list[str] | None,
-    prove_it: bool,
-    as_json: bool,
+    *,
+    collection: str | None = None,
+    labelled: Path | None = None,
+    recipe: Path | None = None,
+    name: str | None = None,
+    option: list[str] | None = None,
+    proof: bool = False,
+    as_json: bool = False,
+    **values: Any,
 ) -> None:
+    """Make rows where none are named, train and prove. `values` are those of the recipe."""
     from ragkit.cli.render import print_json
     from ragkit.settings.settings import load_settings
-    from ragkit_tune.recipe import read_recipe, read_toml
+    from ragkit_tune.recipe import read_recipe
+    from ragkit_tune.run.folder import check_new_name
+    from ragkit_tune.run.job import rows_kind
     from ragkit_tune.run.start import check_trainers
-    from ragkit_tune.train import Listener, base_of, make_rows, train
+    from ragkit_tune.train import Listener, make_rows, train
 
     settings = load_settings()
-    given = {key: value for key, value in values.items() if value is not None}
-    given |= read_options(options)
-    from_file = read_toml(recipe_file) if recipe_file else {}
-    base = base_of(settings, kind, {**from_file, **given})
-    listener = Listener(_say, _show_plan, _show_step)
-    data = given.get("data") or from_file.get("data")
-    if data is None and kind not in {"embedder", "reranker"}:
-        raise UsageError("--data is missing: make rows with `ragkit tune data --kind chat`")
+    if name:
+        check_new_name(settings.home, name)
+    given, data = _given(kind, settings, recipe, {**values, **read_options(option)})
+    # What is wrong in the recipe shows before the rows are made.
+    checked = read_recipe(recipe, **{"data": "-", **given})
+    if data is None and kind in {"adapter", "reward"}:
+        made = f"ragkit tune data --kind {rows_kind(checked)}"
+        raise UsageError(f"--data is missing: make rows with `{made}`")
     if data is not None and labelled is not None:
         raise UsageError("--set makes rows and --data names rows: take one of them")
-    # What is wrong in the recipe shows before the rows are made.
-    checked = read_recipe(recipe_file, **{**given, "kind": kind, "base": base, "data": data or "-"})
     check_trainers(checked, settings.tune_python)
+    listener = Listener(_say, _show_plan, _show_step)
     if data is None:
-        data = make_rows(
+        given["data"] = make_rows(
             settings,
             collection,
             listener,
@@ -191,15 +198,36 @@ def _run(
             max_tokens=checked.max_tokens,
             seed=checked.seed,
         )
-        _say(f"rows: {data}")
-    recipe = read_recipe(recipe_file, **{**given, "kind": kind, "base": base, "data": data})
+        _say(f"rows: {given['data']}")
     outcome = train(
-        recipe, settings, listener, name=name or "", collection=collection, prove_it=prove_it
+        read_recipe(recipe, **given),
+        settings,
+        listener,
+        name=name or "",
+        collection=collection,
+        prove_it=proof,
     )
     if as_json:
         print_json(_json(outcome))
     else:
         _show(outcome)
+    if outcome.run.state != "finished":
+        raise typer.Exit(1)
+
+
+def _given(
+    kind: str, settings: Settings, recipe: Path | None, options: Mapping[str, object]
+) -> tuple[dict[str, Any], object]:
+    """Return the recipe's values that go before its file, and the folder of rows that is named."""
+    from ragkit_tune.recipe import read_toml
+    from ragkit_tune.train import base_of
+
+    from_file = read_toml(recipe) if recipe else {}
+    given = {key: value for key, value in options.items() if value is not None}
+    named = {**from_file, **given}
+    if (other := named.get("kind", kind)) != kind:
+        raise UsageError(f"the recipe is of kind {other!r}: use it with `ragkit tune {other}`")
+    return {**given, "kind": kind, "base": base_of(settings, kind, named)}, named.get("data")
 
 
 def _say(stage: str) -> None:
@@ -227,11 +255,14 @@ def _show(outcome: Outcome) -> None:
 
     run = outcome.run
     verdict = outcome.verdict
-    if verdict is None:
+    if run.state != "finished":
+        typer.echo(printable(f"{run.name}: {run.state}: {run.failure}"))
+        typer.echo(printable(f"Go on: ragkit tune runs resume {run.name}"))
+    elif verdict is None:
         typer.echo(printable(f"{run.name}: {run.state}: {run.folder.model}"))
         typer.echo(printable(f"Is it better? ragkit tune prove {run.name}"))
-        return
-    print_verdict(run.name, run.name, verdict, run.folder.path)
+    else:
+        print_verdict(run.name, run.name, verdict, run.folder.path)
 
 
 def _json(outcome: Outcome) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""`ragkit tune runs`: list, show, log, resume, stop and delete runs."""
+"""`ragkit tune runs`: list, show, log, plot, compare, export, resume, stop and delete runs."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ragkit.cli.confirm import YesOption, confirm
+from ragkit_tune import cli_watch
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -19,7 +20,7 @@ app = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
-    help="List, show, resume and delete runs.",
+    help="List, show, compare, resume and delete runs.",
 )
 
 NameArgument = Annotated[str, typer.Argument(metavar="NAME", help="The run's name.")]
@@ -40,6 +41,9 @@ def list_command(as_json: AsJsonOption = False) -> None:
         typer.echo(_line(run))
     if not runs:
         typer.echo("There are no runs yet: ragkit tune embedder -c COLLECTION", err=True)
+    if len(runs) > 1:
+        names = " ".join(run.name for run in runs[-2:])
+        typer.echo(f"Compare runs: ragkit tune runs compare {names}", err=True)
 
 
 @app.command()
@@ -56,6 +60,8 @@ def show(name: NameArgument, as_json: AsJsonOption = False) -> None:
         return
     for line in _describe(run, log, progress):
         typer.echo(line)
+    if log.steps:
+        typer.echo(f"Its curves: ragkit tune runs plot {name} --out {name}.html", err=True)
 
 
 @app.command()
@@ -78,6 +84,11 @@ def log(
         return
     for entry in entries:
         typer.echo(printable(describe_entry(entry)))
+
+
+app.command()(cli_watch.plot)
+app.command()(cli_watch.compare)
+app.command()(cli_watch.export)
 
 
 @app.command()

@@ -49,14 +49,28 @@ _MINIMA: Final[dict[str, float]] = {
     "warmup": 0, "weight_decay": 0, "clip": 0, "evaluate_every": 0, "save_every": 0, "patience": 1,
     "scale": 0, "seed": 0, "gpus": 1,
 }  # fmt: skip
-# Where a kind differs from the class below. LoRA learns with about ten times the rate of full
-# training, and answers are longer than questions.
-_LANGUAGE_MODEL: Final = {"parameters": "lora", "learning_rate": 2e-4, "max_tokens": 2048}
+# Where a kind differs from the class below: answers are longer than questions.
+_LANGUAGE_MODEL: Final = {"parameters": "lora", "max_tokens": 2048}
 _DEFAULTS: Final[dict[str, dict[str, Any]]] = {
     "reranker": {"negatives": 3},
     "adapter": _LANGUAGE_MODEL,
     "reward": _LANGUAGE_MODEL,
 }
+# Learning rates of language models, for all weights and for LoRA. The first are the defaults of
+# TRL 1.16 (SFTConfig, DPOConfig, KTOConfig, GRPOConfig, RewardConfig). LoRA learns best with about
+# ten times the rate, whatever its rank (Schulman et al. 2025, LoRA Without Regret,
+# https://thinkingmachines.ai/blog/lora/); TRL's pages on PEFT and on reward models name the same
+# for SFT, DPO, GRPO and rewards. Of KTO they only say that it is higher.
+RATES: Final[Mapping[str, tuple[float, float]]] = {
+    "sft": (2e-5, 2e-4),
+    "dpo": (1e-6, 1e-5),
+    "kto": (1e-6, 1e-5),
+    "grpo": (1e-6, 1e-5),
+    "reward": (1e-4, 1e-3),
+}
+# Of virtual tokens by SFT: TRL's page on PEFT has 1e-2 to 3e-2 for prompts, PEFT's guide to
+# prefixes 1e-2.
+VIRTUAL_TOKENS_RATE: Final = 1e-2
 _MAXIMA: Final[dict[str, float]] = {"warmup": 1, "seed": 2**32 - 1, "learning_rate": 1}
 
 
@@ -69,8 +83,9 @@ class Recipe:
     Each row is trained with so many `negatives`, 1 for embedders and 3 for rerankers unless given.
     `warmup` is a share of the steps. `epochs`, `steps` and `minutes` each end a run; 0 is no limit,
     and `steps` replaces `epochs`. `scale` multiplies cosines in the losses of embedders (20 is a
-    temperature of .05, sentence-transformers' default). The other defaults are those that the
-    trainers' documentation starts with; none was fitted to data.
+    temperature of .05, sentence-transformers' default). A language model's `learning_rate` follows
+    from method and parameters (`default_rate`). The other defaults are those that the trainers'
+    documentation starts with; none was fitted to data.
     """
 
     kind: Kind
@@ -139,7 +154,30 @@ def make_recipe(values: Mapping[str, object], *, where: str = "the recipe") -> R
             f"{where}: loss = {loss!r} is not for kind {kind!r}: "
             + (f"choose {_listed(losses)}" if losses else "leave it out")
         )
-    return Recipe(**{**_DEFAULTS.get(kind, {}), **checked, "loss": loss})
+    return Recipe(**{**_defaults(kind, checked), **checked, "loss": loss})
+
+
+def default_rate(method: str, parameters: str) -> float:
+    """Return the learning rate of a language model that a recipe does not name.
+
+    `method` is one of `RATES`: how an adapter is trained, or "reward".
+
+    >>> default_rate("sft", "lora"), default_rate("dpo", "lora"), default_rate("dpo", "full")
+    (0.0002, 1e-05, 1e-06)
+    """
+    full, lora = RATES[method]
+    if method == "sft" and parameters in {"prompt", "prefix"}:
+        return VIRTUAL_TOKENS_RATE
+    return full if parameters == "full" else lora
+
+
+def _defaults(kind: str, checked: Mapping[str, Any]) -> dict[str, Any]:
+    values = dict(_DEFAULTS.get(kind, {}))
+    if kind in {"adapter", "reward"}:
+        method = "reward" if kind == "reward" else checked.get("method", "sft")
+        parameters = checked.get("parameters", values["parameters"])
+        values["learning_rate"] = default_rate(method, parameters)
+    return values
 
 
 def read_recipe(path: Path | None = None, **options: object) -> Recipe:

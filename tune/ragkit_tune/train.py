@@ -56,6 +56,7 @@ def make_rows(
     from ragkit.knowledge.base import KnowledgeBase
     from ragkit.system.private_files import make_private
     from ragkit_tune.data.make import make_data
+    from ragkit_tune.run.folder import ROWS, runs_folder
 
     stages: list[str] = []
 
@@ -65,7 +66,7 @@ def make_rows(
             listener.on_stage(stage)
 
     with KnowledgeBase.open(settings, collection=collection) as kb:
-        parent = settings.home / "tune" / "data"
+        parent = runs_folder(settings.home) / ROWS
         make_private(parent.parent)
         make_private(parent)
         made = make_data(
@@ -90,14 +91,14 @@ def train(
     prove_it: bool = True,
 ) -> Outcome:
     """Plan, train and prove. Raises UsageError, BusyError, and ModelError when training fails."""
-    from ragkit_tune.data.data_set import read_data_set
     from ragkit_tune.plan.make import make_plan
     from ragkit_tune.proof.candidate import find_candidate
     from ragkit_tune.proof.measure import Proof
     from ragkit_tune.proof.prove import prove
+    from ragkit_tune.run.job import read_rows
     from ragkit_tune.run.start import start
 
-    planned = make_plan(recipe, read_data_set(Path(recipe.data)))
+    planned = make_plan(recipe, read_rows(recipe))
     if planned.choice is None:
         raise ModelError(planned.remedy)
     listener.on_plan(planned)

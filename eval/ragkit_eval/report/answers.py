@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from re import finditer
 from typing import Any
 
+from ragkit.report.safe_text import inert, line
 from ragkit_eval.report.extract import PASSAGES, labels
-from ragkit_eval.report.safe_text import Mark, Segment, inert, language, line, segments
+from ragkit_eval.report.safe_text import Mark, Segment, language, segments
 
 Place = tuple[str, int, int]  # document, start, end
 _SUPPORT = {"partly": "partly", "not found": "unsupported"}

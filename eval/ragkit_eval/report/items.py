@@ -6,12 +6,13 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from ragkit.report.safe_text import inert, line
+from ragkit.report.svg import letter
 from ragkit_eval.report.answers import AnswerView, Passage, answer_view, passages
 from ragkit_eval.report.extract import CutRecord, Extract, labels
 from ragkit_eval.report.numbers import count, seconds
 from ragkit_eval.report.pairs import Kind, Pair
-from ragkit_eval.report.safe_text import inert, language, line
-from ragkit_eval.report.svg import letter
+from ragkit_eval.report.safe_text import language
 from ragkit_eval.run.record import Record
 
 _LABELS = {"ok": "right", "wrong": "wrong", "error": "error"}

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from base64 import b64encode
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
 
 from ragkit import __version__
+from ragkit.report.html import make_policy, read_style
+from ragkit.report.safe_text import line
+from ragkit.report.svg import letter, mark
 from ragkit_eval.answers import Prices
 from ragkit_eval.compare.compare import Comparison
 from ragkit_eval.report import numbers
@@ -20,10 +21,8 @@ from ragkit_eval.report.figures import Cell
 from ragkit_eval.report.items import item_views
 from ragkit_eval.report.pairs import KINDS, SINGLE, Choice
 from ragkit_eval.report.report import ITEMS, Report, report
-from ragkit_eval.report.safe_text import line
 from ragkit_eval.report.sections import section
 from ragkit_eval.report.settings import facts
-from ragkit_eval.report.svg import letter, mark
 from ragkit_eval.run.record import Run
 
 if TYPE_CHECKING:
@@ -64,13 +63,14 @@ def html(
 
 def render(report: Report, *, title: str = "") -> str:
     """Write a report as the page."""
-    style, script = _read_part("page.css"), _read_part("page.js")
+    style = read_style("colours", "page", "drawing") + _read_part("page.css")
+    script = _read_part("page.js")
     names = [_Run(letter(n), line(name, 80)) for n, name in enumerate(report.names)]
     return _load_template().render(
         title=line(title, 200) or f"Evaluation: {_join_names(names)}",
         summary=_describe_report(report),
-        policy=_make_policy(style, script),
-        style=Markup(style),  # noqa: S704  a file of this package without `</`
+        policy=make_policy(style, script),
+        style=Markup(style),  # noqa: S704  files of ours without `</`
         script=Markup(script),  # noqa: S704  a file of this package
         version=__version__,
         runs=names,
@@ -109,18 +109,6 @@ def _load_template() -> jinja2.Template:
 @cache
 def _read_part(name: str) -> str:
     return (_FOLDER / name).read_text("utf-8")
-
-
-def _make_policy(style: str, script: str) -> str:
-    """Allow the page's style and script by their hashes, and nothing else."""
-
-    def hash_source(part: str) -> str:
-        return f"'sha256-{b64encode(sha256(part.encode()).digest()).decode()}'"
-
-    return (
-        f"default-src 'none'; style-src {hash_source(style)}; script-src {hash_source(script)};"
-        " base-uri 'none'; form-action 'none'"
-    )
 
 
 def cell_note(cell: Cell) -> str:

@@ -10,10 +10,10 @@ import io
 import re
 from collections.abc import Iterator, Sequence
 
+from ragkit.report.safe_text import inert
 from ragkit_eval.compare.compare import Comparison
 from ragkit_eval.compare.pairing import run_names
 from ragkit_eval.report.extract import Key
-from ragkit_eval.report.safe_text import inert
 from ragkit_eval.run.record import Record, Run, read_lines
 
 FIELDS = (

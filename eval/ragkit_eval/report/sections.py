@@ -7,14 +7,15 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
+from ragkit.report.curves import Curve
+from ragkit.report.safe_text import line
+from ragkit.report.svg import Scale, colour, letter, linear
 from ragkit_eval.compare.compare import Difference
 from ragkit_eval.report import numbers
 from ragkit_eval.report.figures import Cell, GroupRow, MetricRow, Row, TaskFigures
 from ragkit_eval.report.plots import forest, lines, scatter
 from ragkit_eval.report.report import Report
-from ragkit_eval.report.safe_text import line
 from ragkit_eval.report.speed import Speed
-from ragkit_eval.report.svg import Scale, colour, letter, linear
 
 _METHODS = {
     "letter": "each asked for one letter",
@@ -190,7 +191,7 @@ def _make_figures(ident: str, task: TaskFigures, names: Sequence[str]) -> Iterat
         yield Figure(title, forest.forest(f"{ident}-forest", title, rows))
     yield from _make_scatters(ident, task, names, metric)
     curves = [
-        lines.Curve(n, names[n], lines.shares(speed.seconds), f"half / 95% by {latency(speed)}")
+        Curve(n, names[n], lines.shares(speed.seconds), f"half / 95% by {latency(speed)}")
         for n, speed in enumerate(task.speeds)
         if speed and len(speed.seconds) > 1
     ]
@@ -200,9 +201,7 @@ def _make_figures(ident: str, task: TaskFigures, names: Sequence[str]) -> Iterat
     for n, meaning in enumerate(dict.fromkeys(curve.meaning for curve in task.risks if curve)):
         title = "Risk when only the surest are answered"
         risks = [
-            lines.Curve(
-                run, names[run], curve.points, f"{curve.points[-1][1]:.3f} when all are answered"
-            )
+            Curve(run, names[run], curve.points, f"{curve.points[-1][1]:.3f} when all are answered")
             for run, curve in enumerate(task.risks)
             if curve and curve.meaning == meaning
         ]

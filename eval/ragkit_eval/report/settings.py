@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ragkit_eval.report.safe_text import line
+from ragkit.report.safe_text import line
 from ragkit_eval.run.record import Run
 
 _VALUE_CHARS = 300

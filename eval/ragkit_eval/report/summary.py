@@ -5,15 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
+from ragkit.report.safe_text import line
+from ragkit.report.svg import letter
 from ragkit_eval.compare.compare import Comparison
 from ragkit_eval.report import numbers
 from ragkit_eval.report.figures import Cell, Change, GroupRow, TaskFigures
 from ragkit_eval.report.pairs import KINDS, SINGLE
 from ragkit_eval.report.report import Report, report
-from ragkit_eval.report.safe_text import line
 from ragkit_eval.report.sections import latency, verdicts
 from ragkit_eval.report.speed import Speed
-from ragkit_eval.report.svg import letter
 from ragkit_eval.run.record import Run
 
 _GROUPS = 10  # of each table, those with the largest differences; the page has all

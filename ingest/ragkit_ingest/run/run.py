@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Final, Literal
 
 from ragkit.embed.unread_languages import unread
 from ragkit.errors import OtherModelError
+from ragkit.upkeep.served_vectors import check_server
 from ragkit_ingest.executor.pipeline import Pipeline, Shared
 from ragkit_ingest.parser.pool import ParseLimits, ParserPool
 from ragkit_ingest.run.boilerplate_scan import folder_of, repeated_lines
@@ -222,8 +223,10 @@ class _Run:
         steps = steps_of(self._embedders, store, self._collection, strict=True)
         self._has_begun = True
         files = self._files(store, steps)
+        first = next(files, None)
+        if first is not None:
+            check_server(store, self._collection, steps.embedder, steps.options)
         try:
-            first = next(files, None)
             if first is not None or self._watch_state is None:
                 self._run = store.job_ledger.start_run(collection, JOB_KIND)
                 self._take_in(store, collection, steps, chain(filter(None, [first]), files))

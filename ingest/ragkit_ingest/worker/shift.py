@@ -21,6 +21,7 @@ from ragkit.errors import (
     DatabaseError,
     LeaseLostError,
     ModelError,
+    ModelServerError,
     NotFoundError,
     OtherModelError,
     SettingsError,
@@ -29,6 +30,7 @@ from ragkit.store.connection.identity import keeps_sessions
 from ragkit.store.jobs.queue import QueueWorker, next_queue, waiting
 from ragkit.store.jobs.upload_bytes import CHANNEL
 from ragkit.store.jobs.worker_connection import WorkerConnection
+from ragkit.upkeep.served_vectors import check_server
 from ragkit_ingest.executor.pipeline import Shared
 from ragkit_ingest.run.recipe import steps_of
 from ragkit_ingest.run.run import limits, parser_count
@@ -232,6 +234,8 @@ class Shift:
         store = self._database.store(queue.tenant)
         try:
             steps = steps_of(self._embedders, store, queue.name, strict=False)
+            with suppress(ModelServerError):  # the run waits for a server that is away
+                check_server(store, queue.name, steps.embedder, steps.options)
             steps.get_ready()
             run = Run(store.job_ledger, store.job_ledger.start_run(queue.collection, "worker"))
         except NotFoundError:  # the collection was deleted

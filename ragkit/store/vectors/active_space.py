@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final, Literal
 
+from ragkit.embed.find import shown_name
 from ragkit.errors import OtherModelError
 from ragkit.types import EmbeddingSpace
 
@@ -72,6 +73,11 @@ class KeptSpace:
     started_at: datetime
     complete_at: datetime | None
     switched_at: datetime | None
+
+    @property
+    def name(self) -> str:
+        """The model's name for people; see `ragkit.embed.find.shown_name`."""
+        return shown_name(self.space.model, self.space.revision, self.source)
 
 
 def active(session: Session, collection: int) -> KeptSpace | None:
@@ -139,6 +145,12 @@ def other_model(present: EmbeddingSpace | None, other: EmbeddingSpace) -> OtherM
     if present is None:
         return OtherModelError(
             f"the collection has no vectors of {described(other)}: ingest into it, or name another"
+        )
+    if replace(present, dimension=other.dimension) == other:
+        return OtherModelError(
+            f"the collection has {present.dimension} dimensions of {present.model}, which now gives"
+            f" {other.dimension}: it is another model under that name, or RAGKIT_EMBED_DIMENSION is"
+            " another: put that back, or move the collection with `ragkit index reembed --to MODEL`"
         )
     return OtherModelError(
         f"the collection is embedded with {described(present)}, not with"

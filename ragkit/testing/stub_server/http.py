@@ -91,7 +91,7 @@ class _Handler(BaseHTTPRequestHandler):
             self._error(400, "messages must be a list of objects")
         else:
             with self._counted():
-                answer = stub.script(messages)
+                answer = stub.by_model.get(str(body["model"]), stub.script)(messages)
                 self._answer(Reply(answer) if isinstance(answer, str) else answer, body)
 
     def _embeddings(self, body: Json, embed: Embed) -> None:

@@ -6,7 +6,7 @@ It lets ragkit's language-model path be tried, tested and loaded on any machine.
 import argparse
 import sys
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
 
 from ragkit.testing.stub_server.cache import PrefixCache
@@ -41,6 +41,7 @@ class StubServer:
     `requests` keeps what it was asked, `disconnects` the times (`time.monotonic`) at which it
     noticed that a client had left before its answer was complete, `running` and `most_running` how
     many chats it was answering at once, `cache` what a prefix cache would have saved.
+    `by_model` has scripts of single models, which go before `script`.
     `max_model_len` None leaves that out of /v1/models; without `tokenize` there is no /tokenize.
     `embed` makes the vectors of /v1/embeddings, whose texts' tokens `count` counts; None: there is
     no such path.
@@ -55,6 +56,7 @@ class StubServer:
         script: Script = quote_first_source,
         *,
         models: Sequence[str] = ("stub",),
+        by_model: Mapping[str, Script] | None = None,
         api_key: str | None = None,
         host: str = "127.0.0.1",
         port: int = 0,
@@ -65,6 +67,7 @@ class StubServer:
     ) -> None:
         self.script = script
         self.models = tuple(models)
+        self.by_model = dict(by_model or {})
         self.api_key = api_key
         self.max_model_len = max_model_len
         self.tokenize = tokenize

@@ -17,15 +17,22 @@ def commands(model: str, row: Row, plan: Plan) -> tuple[str, ...]:
     """Write the commands: one, or two where a quantized checkpoint must be made first."""
     scheme = row.scheme
     if scheme.llamacpp:
-        name = f"{PurePath(model).name}-{scheme.name.removeprefix('gguf ')}.gguf"
-        served = f"ragkit model serve {shlex.quote(name)} --engine llamacpp"
-        return (f"{served} --max-model-len {plan.context}",)
+        return _gguf_commands(model, scheme.name.removeprefix("gguf "), plan)
     if not scheme.stored and scheme.name in _QUANTIZED:
         output = _QUANTIZED[scheme.name]
         folder = f"{PurePath(model).name}-{output}"
         first = f"ragkit model quantize {shlex.quote(model)} --scheme {output} --calibration FILE"
         return (first, " ".join(["ragkit model serve", shlex.quote(folder), *flags(row, plan)]))
     return (" ".join(["ragkit model serve", shlex.quote(model), *flags(row, plan)]),)
+
+
+def _gguf_commands(model: str, file_type: str, plan: Plan) -> tuple[str, str]:
+    output = f"gguf-{file_type.lower()}"
+    name = PurePath(model).name
+    file = f"{name}-{output}/{name}-{file_type}.gguf"
+    made = f"ragkit model quantize {shlex.quote(model)} --scheme {output} --llamacpp DIR"
+    served = f"ragkit model serve {shlex.quote(file)} --engine llamacpp"
+    return made, f"{served} --max-model-len {plan.context}"
 
 
 def flags(row: Row, plan: Plan) -> list[str]:

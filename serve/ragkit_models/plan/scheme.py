@@ -36,8 +36,9 @@ class Scheme:
 # w8a8 has a 16-bit scale for each output channel, a few thousand weights. AWQ, GPTQ and w4a16 store
 # 4 bits, and for each group of 128 a 16-bit scale and a 4-bit zero point. bitsandbytes' NF4 has a
 # 32-bit scale for each 64 (arXiv 2305.14314). GGUF quantizes the embeddings as well: Q8_0 in 8.5
-# bits, 32 bytes and a 16-bit scale; Q4_K_M mixes Q4_K (4.5 bits) and Q6_K (6.56), more of the
-# latter in the embeddings, such that Llama 3.1 8B has 4.58 GiB (llama.cpp's README of quantize).
+# bits, 32 bytes and a 16-bit scale; Q6_K in 6.56; Q5_K_M and Q4_K_M mix Q5_K (5.5 bits) or Q4_K
+# (4.5) with Q6_K, more of the latter in the embeddings, such that Llama 3.1 8B has 5.33 and 4.58
+# GiB (llama.cpp's README of quantize). F16 is as large as bf16.
 SCHEMES: Final = (
     Scheme("bf16", 16, options=("bf16",)),
     Scheme("fp8", 8, needs="a GPU from compute capability 8.9", options=("fp8",), on_cpu=False),
@@ -56,6 +57,8 @@ SCHEMES: Final = (
         on_cpu=False,
     ),
     Scheme("gguf Q8_0", 8.5, 8.5, needs="llama.cpp, one answer at a time", options=("gguf",)),
+    Scheme("gguf Q6_K", 6.5625, 6.5625, needs="llama.cpp, one answer at a time", options=("gguf",)),
+    Scheme("gguf Q5_K_M", 5.64, 6.1, needs="llama.cpp, one answer at a time", options=("gguf",)),
     Scheme("gguf Q4_K_M", 4.8, 6.0, needs="llama.cpp, one answer at a time", options=("gguf",)),
 )
 

@@ -5,10 +5,20 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Final
 
-from ragkit_models.quantize.recipe import ABOUT, Scheme
+from ragkit_models.quantize.recipe import ABOUT, GGUF, Scheme, file_type
 
 CARD: Final = "README.md"
 FACTS: Final = "ragkit_quantization.json"
+
+# Who reads the checkpoint, in English and Chinese.
+_ENGINE: Final = (
+    "vLLM reads the quantization from config.json; no further option is needed.",
+    "vLLM 从 config.json 读取量化方式，无需其他选项。",
+)
+_ENGINE_GGUF: Final = (
+    "llama.cpp's server reads this file alone: tokenizer and chat template are in it.",
+    "由 llama.cpp 的服务器读取此文件，分词器和对话模板都在其中。",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +36,8 @@ class CalibrationFacts:
 class QuantizationFacts:
     """The facts on a model card; sizes are bytes of weights, the date is UTC.
 
-    `revision` is that of the base model on the hub, "" for a local folder.
+    `revision` is that of the base model on the hub, "" for a local folder; `file` is the name of
+    the GGUF file, "" for a folder of safetensors.
     """
 
     base_model: str
@@ -39,6 +50,7 @@ class QuantizationFacts:
     bytes_before: int
     bytes_after: int
     date: str
+    file: str = ""
 
 
 def facts_json(facts: QuantizationFacts) -> dict[str, Any]:
@@ -49,12 +61,13 @@ def facts_json(facts: QuantizationFacts) -> dict[str, Any]:
 def card_text(facts: QuantizationFacts, *, name: str) -> str:
     """Write the model card; `name` is the checkpoint's folder."""
     share = facts.bytes_after / facts.bytes_before
+    tool, fence = ("llama.cpp", "sh") if facts.file else ("llm-compressor", "yaml")
     return "\n".join(
         [
             *_front_matter(facts),
             f"# {name}",
             "",
-            f"{facts.base_model}, quantized by `ragkit model quantize` with llm-compressor.",
+            f"{facts.base_model}, quantized by `ragkit model quantize` with {tool}.",
             "",
             "| setting | value |",
             "|---|---|",
@@ -64,11 +77,11 @@ def card_text(facts: QuantizationFacts, *, name: str) -> str:
             "",
             "## Recipe",
             "",
-            "```yaml",
+            f"```{fence}",
             facts.recipe,
             "```",
             "",
-            *_use(name),
+            *_use(f"{name}/{facts.file}".rstrip("/"), _ENGINE_GGUF if facts.file else _ENGINE),
         ]
     )
 
@@ -77,7 +90,10 @@ def _front_matter(facts: QuantizationFacts) -> list[str]:
     """Write the card's YAML front matter; JSON strings are YAML strings."""
     local = [] if not facts.revision else [f"base_model: {json.dumps(facts.base_model)}"]
     relation = [] if not facts.revision else ["base_model_relation: quantized"]
-    tags = ["tags:", "  - llm-compressor", "  - compressed-tensors", f"  - {facts.scheme}"]
+    names: tuple[str, ...] = ("llm-compressor", "compressed-tensors", facts.scheme)
+    if facts.scheme in GGUF:
+        names = ("llama.cpp", "gguf", file_type(facts.scheme).lower())
+    tags = ["tags:", *(f"  - {name}" for name in names)]
     return ["---", *local, *relation, *tags, "---", ""]
 
 
@@ -86,7 +102,7 @@ def _settings(facts: QuantizationFacts) -> list[tuple[str, str]]:
     rows = [
         ("base model", f"{facts.base_model}{revision}"),
         ("scheme", f"{facts.scheme}: {ABOUT[facts.scheme]}"),
-        ("seed", str(facts.seed)),
+        *([] if facts.file else [("seed", str(facts.seed))]),
         ("date", facts.date),
     ]
     used = facts.calibration
@@ -104,21 +120,22 @@ def _settings(facts: QuantizationFacts) -> list[tuple[str, str]]:
     return [*rows, ("made with", versions)]
 
 
-def _use(name: str) -> list[str]:
+def _use(path: str, engine: tuple[str, str]) -> list[str]:
+    """Write how the checkpoint is served; `path` is relative to the folder above it."""
+    english, chinese = engine
     return [
         "## Use",
         "",
         "```",
-        f"ragkit model serve ./{name}",
+        f"ragkit model serve ./{path}",
         "```",
         "",
-        "vLLM reads the quantization from config.json; no further option is needed. To see how much"
-        " the quantization costs, run `ragkit eval` with the original and with this checkpoint on"
-        " your own questions.",
+        f"{english} To see how much the quantization costs, run `ragkit eval` with the original and"
+        " with this checkpoint on your own questions.",
         "",
         "## 用法",
         "",
-        f"用 `ragkit model serve ./{name}` 启动；vLLM 从 config.json 读取量化方式，无需其他选项。"
+        f"用 `ragkit model serve ./{path}` 启动；{chinese}"
         "量化后的回答质量应以测量为准：请用自己的问题对原模型和本模型分别运行 `ragkit eval`。",
         "",
     ]

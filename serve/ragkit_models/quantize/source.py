@@ -59,6 +59,14 @@ def copy_other_files(source: Source, output: Path, *, code: bool) -> None:
                 shutil.copyfile(file, output / file.name)
 
 
+def copy_legal_files(source: Source, output: Path) -> None:
+    """Copy a model's licence and notices; a GGUF file holds all else itself."""
+    for pattern in _LEGAL:
+        for file in source.folder.glob(pattern):
+            if file.is_file():
+                shutil.copyfile(file, output / file.name)
+
+
 def _source(folder: Path, name: str, revision: str) -> Source:
     size = weight_bytes(folder)
     if not size:

@@ -28,6 +28,7 @@ def main(job_file: str) -> None:
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
     torch.manual_seed(job["seed"])
+    _pin_nothing_without_accelerator()
     remote = {"trust_remote_code": job["trust_remote_code"]}
     _say("loading the model")
     tokenizer = AutoTokenizer.from_pretrained(job["model"], **remote)
@@ -51,6 +52,14 @@ def main(job_file: str) -> None:
         "versions": {name: version(name) for name in _PACKAGES},
     }
     Path(job_file).with_name("result.json").write_text(json.dumps(answer), encoding="utf-8")
+
+
+def _pin_nothing_without_accelerator() -> None:
+    """Leave tensors where they are: llm-compressor 0.14 pins AWQ's even where there is no GPU."""
+    import torch
+
+    if not torch.accelerator.is_available():
+        torch.Tensor.pin_memory = lambda tensor, *_: tensor  # type: ignore[method-assign]
 
 
 def _calibration(rows: Sequence[Sequence[int]], max_tokens: int) -> dict[str, Any]:

@@ -16,6 +16,18 @@ _SUPPORTED: Final = frozenset(
 )
 
 
+def only_gguf(model: str) -> str:
+    """Return the one .gguf file of a folder without config.json, or else the model as it is.
+
+    `ragkit model quantize` makes such folders.
+    """
+    folder = Path(model)
+    if not folder.is_dir() or (folder / "config.json").exists():
+        return model
+    files = list(folder.glob("*.gguf"))
+    return str(files[0]) if len(files) == 1 else model
+
+
 def llamacpp_launch(options: ServeOptions, quantization: str | None, python: Path | None) -> Launch:
     """Make the launch of a GGUF file. Raises UsageError for an option that llama.cpp lacks."""
     if quantization not in {None, "gguf"}:

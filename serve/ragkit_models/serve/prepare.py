@@ -10,10 +10,13 @@ import os
 import secrets
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from ragkit.errors import ModelError, UsageError
 from ragkit_models.serve.options import Adapter
+
+if TYPE_CHECKING:
+    from ragkit.settings.settings import Settings
 
 _KEY_BYTES: Final = 32
 # ragkit needs these itself: to ask whether the server is ready, and to hide the key.
@@ -109,6 +112,24 @@ def adapters(pairs: Sequence[str], *, model_name: str) -> tuple[Adapter, ...]:
         path = absolute_path(path)
         by_name[name] = Adapter(name=name, path=path, rank=_rank(Path(path)))
     return tuple(by_name.values())
+
+
+def prompt_notes(adapters: Sequence[Adapter], settings: Settings) -> list[str]:
+    """Say which adapters were trained with other prompts than those that ask them now."""
+    from ragkit.prompts.trained import current_versions, read_trained
+
+    notes = []
+    for adapter in adapters:
+        trained = read_trained(Path(adapter.path))
+        if not trained.versions:
+            continue
+        current = current_versions(settings.prompts, trained.collection or settings.collection)
+        if stale := trained.stale(current):
+            notes.append(
+                f"adapter {adapter.name} was trained with prompts of version {', '.join(stale)},"
+                f" and they are {', '.join(sorted(current))} now: its answers may be worse"
+            )
+    return notes
 
 
 def _rank(folder: Path) -> int | None:

@@ -12,14 +12,20 @@ from ragkit.upkeep.compare_spaces import Comparison, Side
 from ragkit.upkeep.reembed import Built, Progress
 
 OLD, NEW = EmbeddingSpace("a", "1", 32), EmbeddingSpace("b", "2", 24)
-KEPT = KeptSpace(2, NEW, "models/b", None, "ready", datetime(2026, 1, 1, tzinfo=UTC), None, None)
+BEGAN = datetime(2026, 1, 1, tzinfo=UTC)
+PRESENT = KeptSpace(1, OLD, "a", None, "active", BEGAN, None, None)
+KEPT = KeptSpace(2, NEW, "org/b", None, "ready", BEGAN, None, None)
+TUNED = KeptSpace(
+    3, EmbeddingSpace("model", "3f2a91c0aa12", 24), "/home/li/.ragkit/tune/leave/model", None,
+    "ready", BEGAN, None, None,
+)  # fmt: skip
 
 
 def test_what_was_built_and_what_comes_next(capsys: pytest.CaptureFixture[str]) -> None:
-    text.print_built("c", Built(KEPT, 60, 2, 3.0), OLD)
-    text.print_not_switched("c", OLD)
+    text.print_built("c", Built(KEPT, 60, 2, 3.0), PRESENT)
+    text.print_not_switched("c", PRESENT)
     text.print_switched("c", KEPT, Settings(embed_model="a"))
-    text.print_dropped(NEW, 60, shared=True)
+    text.print_dropped(KEPT, 60, shared=True)
     assert capsys.readouterr().out.splitlines() == [
         "60 passages embedded with b in 3.0 s, 20 passages/s; every passage has its vector.",
         "2 of them are longer than it reads: their vectors are the means of their windows'."
@@ -33,8 +39,23 @@ def test_what_was_built_and_what_comes_next(capsys: pytest.CaptureFixture[str]) 
     ]
 
 
+def test_a_tuned_model_has_its_runs_name_and_a_short_hash(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    text.print_built("c", Built(TUNED, 60, 0, 3.0), PRESENT)
+    text.print_switched("c", TUNED, Settings())
+    text.print_dropped(TUNED, 60, shared=False)
+    assert capsys.readouterr().out.splitlines() == [
+        "60 passages embedded with leave (3f2a91c) in 3.0 s, 20 passages/s; every passage has its"
+        " vector.",
+        "Collection 'c' is searched with leave (3f2a91c) from now on, 24 dimensions. --rollback"
+        " undoes it, --drop ends that.",
+        "Deleted 60 vectors of leave (3f2a91c).",
+    ]
+
+
 def test_nothing_left_to_build(capsys: pytest.CaptureFixture[str]) -> None:
-    text.print_built("c", Built(KEPT, 0, 0, 0.0), NEW)
+    text.print_built("c", Built(KEPT, 0, 0, 0.0), KEPT)
     assert capsys.readouterr().out.splitlines() == [
         "0 passages embedded with b in 0.0 s; every passage has its vector.",
         "Collection 'c' is searched with it already.",
@@ -43,9 +64,10 @@ def test_nothing_left_to_build(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_the_vectors_there_are_and_how_two_compare(capsys: pytest.CaptureFixture[str]) -> None:
     text.print_status("c", [])
-    row = {"model": "b\x1b", "revision": "2", "dimension": 24, "state": "ready"}
+    row = {"name": "b\x1b", "revision": "2", "dimension": 24, "state": "ready"}
     text.print_status("c", [row | {"vectors": 59, "missing": 1, "bytes": 2_340_000}])
-    old, new = Side(OLD, 0.9, 0.71, 0.0012, 60, 10**6), Side(NEW, 0.95, 0.76, 0.0008, 60, 10**6)
+    old = Side("a", OLD, 0.9, 0.71, 0.0012, 60, 10**6)
+    new = Side("b", NEW, 0.95, 0.76, 0.0008, 60, 10**6)
     text.print_comparison(Comparison("labelled", 40, old, new, 0.05, -0.01, 0.11, 0.8))
     text.print_comparison(None)
     shown = [line.split() for line in capsys.readouterr().out.splitlines()]

@@ -60,8 +60,8 @@ def test_a_server_that_stays_busy_says_when_to_ask_again() -> None:
         server.embed("m", ["a"])
     assert (caught.value.status, caught.value.retry_after_s) == (503, 120.0)
     assert str(caught.value) == (
-        "embedding server http://***@host/v1 takes no more requests now (503; queue): see its load"
-        " and its log"
+        "embedding server http://***@host/v1 takes no more requests now (503; queue): try again in"
+        " 120 s"
     )
     assert len(asked) == 1  # it asks for more patience than there is
 

@@ -134,6 +134,8 @@ def test_a_model_of_unknown_length_is_refused_with_the_remedies() -> None:
     with StubServer(max_model_len=None) as stub:
         with pytest.raises(ModelError, match="does not say how many tokens stub reads: set RAGKIT"):
             served(stub).load()
+        with pytest.raises(ModelError, match="other reads, and lists stub: set RAGKIT_EMBED_MODEL"):
+            served(stub, "other").load()
         assert served(stub, context_tokens=100).max_tokens == 92
         with pytest.raises(ModelError, match="which its prefix and special tokens fill"):
             served(stub, context_tokens=8).load()

@@ -162,7 +162,9 @@ def test_a_connection_that_fails_is_tried_once_more(server: Scripted) -> None:
     server.drop = 1
     assert list(reranker.rerank("how long do cats sleep", PASSAGES)) == WANTED
     server.drop = 2
-    with pytest.raises(ModelServerError, match=r"reranker http://127.0.0.1:\d+ cannot be reached"):
+    with pytest.raises(
+        ModelServerError, match=r"reranker http://127.0.0.1:\d+ broke the connection"
+    ):
         reranker.rerank("cats", PASSAGES)
     assert server.drop == 0
 
@@ -286,7 +288,7 @@ def test_an_answer_that_cannot_be_one_is_an_error(
 @pytest.mark.parametrize(
     ("status", "said"),
     [
-        (401, r"denies access \(401\): set RAGKIT_RERANKER_API_KEY"),
+        (401, r"denies access \(401; the API key is wrong\): set RAGKIT_RERANKER_API_KEY"),
         (429, r"429; too many \*\*\*"),
         (500, "500; too many"),
         (307, "307; too many"),
@@ -298,6 +300,20 @@ def test_a_refusal_is_told_in_the_servers_words(server: Scripted, status: int, s
     with pytest.raises(ModelServerError, match=said) as caught:
         ServerReranker(server.base, api_key="secret").load()
     assert "secret" not in str(caught.value)
+
+
+@pytest.mark.parametrize("status", [429, 502, 503])
+def test_a_server_that_is_busy_for_a_moment_is_asked_once_more(
+    server: Scripted, status: int
+) -> None:
+    reranker = ServerReranker(server.base)
+    reranker.load()
+    server.asked.clear()
+    server.reply = lambda path, body: (
+        documents(path, body) if len(server.asked) > 1 else (status, b"")
+    )
+    assert list(reranker.rerank("how long do cats sleep", PASSAGES)) == WANTED
+    assert len(server.asked) == 2
 
 
 @pytest.mark.parametrize("status", [429, 503])

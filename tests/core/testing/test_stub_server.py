@@ -85,6 +85,16 @@ def test_default_script_quotes_the_first_source() -> None:
     assert echoed.choices[0].message.content == "How many?"
 
 
+def test_a_model_has_a_script_of_its_own() -> None:
+    scripts = {"b": lambda messages: "From b."}
+    with StubServer(lambda messages: "From all.", models=("a", "b"), by_model=scripts) as server:
+        told = [
+            client(server).chat.completions.create(model=name, messages=QUESTION)
+            for name in ("a", "b")
+        ]
+    assert [answer.choices[0].message.content for answer in told] == ["From all.", "From b."]
+
+
 def test_models_key_and_unknown_model() -> None:
     with StubServer(models=("a", "b"), api_key="sésame") as server:
         assert post(server, "/v1/chat/completions", b"{}")[0] == 401

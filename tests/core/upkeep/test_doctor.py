@@ -8,6 +8,7 @@ import pytest
 from pydantic import SecretStr
 
 from ragkit import KnowledgeBase, Settings
+from ragkit.cli.words import sentence
 from ragkit.contracts import Embedder
 from ragkit.knowledge import build
 from ragkit.stats.cutoff import Cutoff
@@ -166,6 +167,34 @@ def test_documents_that_their_model_does_not_read_are_a_warning(settings: Settin
         " the embedding model all-MiniLM-L6-v2 does not read Chinese"
     )
     assert "`ragkit index reembed --to multilingual-e5-small --collection manuals`" in check.remedy
+
+
+@pytest.mark.parametrize(
+    ("locale", "comma", "dimensions"), [("C", ", ", " dimensions"), ("zh_CN.UTF-8", "，", " 维")]
+)
+def test_a_tuned_model_has_its_runs_name_and_a_short_hash(
+    settings: Settings,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    locale: str,
+    comma: str,
+    dimensions: str,
+) -> None:
+    (tmp_path / "leave").mkdir()
+    folder = write_model(tmp_path / "leave" / "model", seed=1)
+    tuned = settings.model_copy(update={"embed_model": str(folder), "collection": "tuned"})
+    embedder = build.embedder(tuned)
+    embedder.load()
+    with open_database(settings) as database:
+        store = database.store("default")
+        fill(store, embedder, [new_document("b.txt", "A wing.")], collection="tuned")
+        active = store.spaces.active("tuned")
+        assert active is not None
+        store.spaces.open("tuned", active.space, source=str(folder), first=None)
+    monkeypatch.setenv("LC_ALL", locale)
+    for name in ("embedding model", "collection's model"):
+        found = sentence(checks(tuned)[name].found)
+        assert found.startswith(f"leave ({embedder.space.revision[:7]}){comma}32{dimensions}")
 
 
 def test_the_languages_that_a_model_reads_are_named(settings: Settings) -> None:

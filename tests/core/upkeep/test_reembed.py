@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -568,10 +569,22 @@ def test_the_vectors_before_are_dropped_only_after_a_yes(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     bench.switch(bench.build())
-    with pytest.raises(UsageError, match=r"vectors of a. Delete them\?.*add --yes"):
+    with pytest.raises(UsageError, match=r"vectors of a \(\w{7}\)\. Delete them\?.*add --yes"):
         run(bench, monkeypatch, "--drop")
     assert bench.states() == {"a": "previous", "b": "active"}
     assert run(bench, monkeypatch, "--drop", "--yes")["model"] == "a"
+
+
+def test_a_tuned_model_is_shown_and_dropped_by_its_runs_name(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = bench.models / "leave" / "model"
+    shutil.copytree(bench.models / "b", folder)
+    built = run(bench, monkeypatch, "--to", str(folder))["to"]
+    assert built["model"] == "model"
+    shown = [row["name"] for row in run(bench, monkeypatch, "--status")["spaces"]]
+    assert shown[1] == f"leave ({built['revision'][:7]})"
+    assert run(bench, monkeypatch, "--drop", "--to", "leave", "--yes")["vectors"] == 6
 
 
 def test_what_cannot_be_dropped_is_said(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -48,6 +48,23 @@ def test_documents_are_embedded_and_found_by_a_server(ragkit: Commands, stub: St
 
     stub.embed = other  # type: ignore[assignment]
     assert checks(ragkit, code=1)["server's vectors"].startswith("unlike those of the collection")
+    (ragkit.folder / "docs" / "b.md").write_text("The rudder turns the plane.\n")
+    line = ragkit.error("ingest", "docs", code=2)
+    assert line.startswith(
+        "ragkit: the embedding server has another model by now under the name m (its vectors of the"
+        " same passages have a cosine of "
+    )
+    assert line.endswith("with `ragkit index reembed --to served:NAME`")
+    stub.embed = lambda texts: np.array(hash_terms(texts))[:, :100]
+    line = ragkit.error("ingest", "docs", code=2)
+    assert "under the name m (100 dimensions where the collection has 256)" in line
+    line = ragkit.error("ask", "What lifts the plane?", code=2)
+    assert "has 256 dimensions of m, which now gives 100: it is another model under that" in line
+    stub.embed = lambda texts: np.tile(np.array(hash_terms(texts)), 2)
+    assert "which now gives 512" in ragkit.error("ask", "What lifts the plane?", code=2)
+    stub.embed = hash_terms
+    assert ragkit.json("ingest", "docs")["documents"]["added"] == 1
+    assert "wing" in ragkit.json("ask", "What lifts the plane?")["answer"]
 
 
 def test_a_collection_moves_to_a_server_and_back(ragkit: Commands, stub: StubServer) -> None:

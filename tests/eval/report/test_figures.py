@@ -12,12 +12,11 @@ from ragkit_eval.answers import Prices
 from ragkit_eval.compare.compare import Comparison, compare
 from ragkit_eval.report import numbers
 from ragkit_eval.report.figures import cell
-from ragkit_eval.report.plots.lines import shares, thin
+from ragkit_eval.report.plots.lines import shares
 from ragkit_eval.report.report import compared, report
 from ragkit_eval.report.risk import risk_curve
-from ragkit_eval.report.safe_text import Mark, Segment, inert, line, segments
+from ragkit_eval.report.safe_text import Mark, Segment, segments
 from ragkit_eval.report.speed import speed
-from ragkit_eval.report.svg import Scale, linear, logarithmic, ticks
 from ragkit_eval.run.record import Record, Run
 from ragkit_eval.run.summary import summarise
 from tests.eval.report import runs
@@ -176,27 +175,8 @@ def test_numbers_are_written_for_people() -> None:
     assert numbers.detectable(math.inf) == "none with so few items"
 
 
-def test_scales_hold_all_values_and_tick_at_round_ones() -> None:
-    scale = linear([0.554, 0.619], 0, 100, at_most=1.0)
-    assert scale.low <= 0.554
-    assert scale.high >= 0.619
-    assert ticks(scale) == [0.54, 0.56, 0.58, 0.6, 0.62, 0.64]
-    assert linear([0.0, 1.0], 0, 100, at_most=1.0).high == 1.0
-    one = linear([0.5], 0, 100)
-    assert one.low < 0.5 < one.high
-    log = logarithmic([0.03, 4.0], 0, 100)
-    assert (log.low, log.high) == (0.02, 5.0)
-    assert ticks(log) == [0.1, 1.0]
-    assert Scale(0, 1, 10, 20)(0.5) == 15
-    equal = logarithmic([2.0, 2.0], 0, 100)
-    assert equal.low <= 2.0 < equal.high
-
-
 def test_curve_of_latencies_rises_by_a_step_at_each() -> None:
     assert shares([0.1, 0.4]) == [(0.1, 0.0), (0.1, 0.5), (0.4, 0.5), (0.4, 1.0)]
-    many = shares([float(n) for n in range(1, 1001)])
-    assert len(thin(many)) == 120
-    assert (thin(many)[0], thin(many)[-1]) == (many[0], many[-1])
 
 
 def test_segments_cut_a_text_where_marks_overlap() -> None:
@@ -207,10 +187,3 @@ def test_segments_cut_a_text_where_marks_overlap() -> None:
         Segment("fg", ("b",)),
     )
     assert segments("") == ()
-
-
-def test_inert_text_shows_what_would_act() -> None:
-    assert inert("a\x00\x1b[1m\r\nb\tc\ud800") == "a\ufffd\ufffd[1m\nb\tc\ufffd"
-    assert inert("\u202egnp") == "⟨U+202E⟩gnp"
-    assert line("a\n b" + "x" * 300, 10) == "a bxxxxxx…"
-    assert line("short") == "short"

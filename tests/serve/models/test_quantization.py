@@ -67,7 +67,7 @@ def test_a_vllm_without_online_names_gets_the_old_one() -> None:
 @pytest.mark.parametrize(
     ("method", "checkpoint", "parts"),
     [
-        ("awq", PLAIN, ("not quantized", "ragkit model quantize m --scheme w4a16")),
+        ("awq", PLAIN, ("not quantized", "ragkit model quantize m --scheme awq")),
         ("int8", PLAIN, ("not quantized", "ragkit model quantize m --scheme w8a8")),
         ("compressed-tensors", PLAIN, ("not quantized", "ragkit model quantize m")),
         ("gptq", Checkpoint("awq"), ("quantized as awq", "leave --quantization out")),

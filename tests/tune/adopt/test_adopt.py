@@ -6,6 +6,9 @@ from typing import Any
 
 import pytest
 
+from ragkit.prompts.messages import PACKING
+from ragkit.prompts.templates import Templates
+from ragkit.prompts.trained import current_versions
 from ragkit.settings.settings import Settings
 from ragkit_tune.data.data_set import write_data_set
 from ragkit_tune.proof.candidate import find_candidate, write_verdict
@@ -86,17 +89,94 @@ def test_a_model_that_changed_since_its_proof_is_refused(ragkit: Commands) -> No
     assert "model changed since its proof" in ragkit.error("tune", "adopt", "rr", code=1)
 
 
-def test_an_adapter_is_served_by_a_command_and_its_prompts_are_compared(ragkit: Commands) -> None:
+def test_an_adapter_is_named_in_ragkit_toml_and_served_by_a_command(ragkit: Commands) -> None:
     home = ragkit.folder / "home"
     run = make_run(home, "voice", "adapter")
-    data = write_data_set(home / "data", "chat", {}, {"prompts": ["0123456789ab-1"]})
+    data = write_data_set(home / "data", "chat", {}, {"prompts": current_prompts()})
     RunFolder(run).update(data_hash=data.hash)
-    lines = ragkit("tune", "adopt", "voice").stdout.splitlines()
-    assert lines[:2] == [
+    file = ragkit.folder / "ragkit.toml"
+    text = '[llm]\nurl = "http://localhost:9/v1"\nmodel = "base"  # plain\n'
+    file.write_text(text, "utf-8")
+    assert ragkit("tune", "adopt", "voice").stdout.splitlines() == [
         f"Serve it: ragkit model serve /models/base --lora voice={run / 'model'}.",
-        "Note: then set RAGKIT_LLM_MODEL=voice.",
+        f"Note: {file} names voice as the model that answers.",
+        "Undo it: ragkit tune adopt voice --undo",
     ]
-    assert lines[2].startswith(
-        "Note: it was trained with prompts of version 0123456789ab-1, and they are "
+    assert ragkit.json("config")["settings"]["llm_model"]["value"] == "voice"
+    assert file.read_text("utf-8") == text.replace('"base"  # plain', '"voice"')
+    undone = ragkit("tune", "adopt", "voice", "--undo").stdout
+    assert undone == f"{file} has its former language model again: base.\n"
+    assert file.read_text("utf-8") == text
+
+
+@pytest.mark.parametrize(
+    ("variables", "note", "undone"),
+    [
+        ({}, "set RAGKIT_LLM_URL to its address and RAGKIT_LLM_MODEL=voice", "Unset"),
+        ({"URL": "http://localhost:9/v1"}, "set RAGKIT_LLM_MODEL=voice", "Unset"),
+        ({"URL": "http://localhost:9/v1", "MODEL": "base"}, "set RAGKIT_LLM_MODEL=voice", "Set"),
+    ],
+)
+def test_an_adapter_is_not_named_in_a_file_that_does_not_name_its_server(
+    ragkit: Commands, variables: dict[str, str], note: str, undone: str
+) -> None:
+    """Its place has a space, and can be pasted all the same."""
+    run = make_run(ragkit.folder / "home", "voice", "adapter")
+    model = run / "model"
+    (model / "card.json").write_text(json.dumps({"prompts": current_prompts()}), "utf-8")
+    RunFolder(run).update(base={"name": "base", "revision": "1", "folder": "/my models/base"})
+    ragkit.environment |= {f"RAGKIT_LLM_{name}": value for name, value in variables.items()}
+    assert ragkit("tune", "adopt", "voice").stdout.splitlines() == [
+        f"Serve it: ragkit model serve '/my models/base' --lora voice={model}.",
+        f"Note: then {note}.",
+        "Undo it: ragkit tune adopt voice --undo",
+    ]
+    assert not (ragkit.folder / "ragkit.toml").exists()
+    again = ragkit.error("tune", "adopt", "voice", code=2)
+    assert again.startswith("ragkit: voice is adopted since ")
+    expected = {"Set": "Set RAGKIT_LLM_MODEL=base again.\n", "Unset": "Unset RAGKIT_LLM_MODEL.\n"}
+    assert ragkit("tune", "adopt", "voice", "--undo").stdout == expected[undone]
+    assert ragkit.error("tune", "adopt", "voice", "--undo", code=2).endswith("nothing to undo")
+
+
+def test_a_worse_adapter_is_refused(ragkit: Commands) -> None:
+    make_run(ragkit.folder / "home", "voice", "adapter", outcome="no difference")
+    assert "voice is not proven better" in ragkit.error("tune", "adopt", "voice", code=1)
+    assert not (ragkit.folder / "ragkit.toml").exists()
+
+
+@pytest.mark.parametrize("place", ["model", "rows"])
+def test_prompts_that_changed_since_an_adapter_was_trained_are_named(
+    ragkit: Commands, place: str
+) -> None:
+    home = ragkit.folder / "home"
+    run = make_run(home, "voice", "adapter")
+    card = {"prompts": ["0123456789ab-1", current_prompts()[0]]}
+    if place == "model":
+        (run / "model" / "card.json").write_text(json.dumps(card), "utf-8")
+    else:  # of a run whose model has no card
+        data = write_data_set(home / "data", "chat", {}, card)
+        RunFolder(run).update(data_hash=data.hash)
+    notes = ragkit.json("tune", "adopt", "voice")["notes"]
+    assert notes[-1] == (
+        "it was trained with prompts of version 0123456789ab-1, and they are"
+        f" {', '.join(current_prompts())} now: answers may be worse"
     )
-    assert len(lines) == 3
+
+
+def test_a_users_own_prompts_are_what_an_adapter_is_compared_with(ragkit: Commands) -> None:
+    run = make_run(ragkit.folder / "home", "voice", "adapter")
+    card = {"prompts": current_prompts(), "collection": "c"}
+    (run / "model" / "card.json").write_text(json.dumps(card), "utf-8")
+    own = ragkit.folder / "prompts" / "c"
+    own.mkdir(parents=True)
+    (own / "user.en.jinja").write_text("{{ question }}", "utf-8")
+    ragkit.environment["RAGKIT_PROMPTS"] = str(own.parent)
+    (note,) = (n for n in ragkit.json("tune", "adopt", "voice")["notes"] if "prompts" in n)
+    english = Templates().version("system", "user", language="en")
+    assert note.startswith(f"it was trained with prompts of version {english}-{PACKING}, and they")
+
+
+def current_prompts() -> list[str]:
+    """List the versions of ragkit's own prompts."""
+    return sorted(current_versions(None, "c"))

@@ -63,7 +63,7 @@ def test_the_words_name_the_writer_the_cut_and_the_faults() -> None:
                 written_by="qwen",
                 review=4,
                 faults=2,
-                left_out={"a gap to fill proves nothing": 9, "the query is blank": 2},
+                left_out={"a sentence with a gap is no question to test by": 9, "the question is blank": 2},
                 quality={**card()["quality"], "truncated": 8, "answers_cut": 3},
             )
         )
@@ -71,9 +71,9 @@ def test_the_words_name_the_writer_the_cut_and_the_faults() -> None:
     assert "Written by the model qwen: see whether its terms allow you to train on" in words
     assert "8 rows have a passage of more than 256 tokens" in words
     assert "Of 3 of them the answer stands there" in words
-    assert "4 rows may be mislabelled; read them in review.jsonl" in words
-    assert "Left out, 2 of them for a fault:\n  - 9: a gap to fill proves nothing\n" in words
-    assert "  - 2: the query is blank (fault)" in words
+    assert "4 rows may be mislabelled; read them in review.jsonl. They stay among the rows" in words
+    assert "Left out, 2 of them for a fault:\n  - 9: a sentence with a gap is no question to test by\n" in words
+    assert "  - 2: the question is blank (fault)" in words
     assert "The test is large enough to prove by" in words
     assert words.endswith("- Take care.")
 

@@ -134,6 +134,7 @@ def test_chats_are_made_of_labelled_answers(ragkit: Commands) -> None:
     chats = ("tune", "data", "--kind", "chat", "--out", "chats")
     *_, line = ragkit(*chats, "--set", "answered.jsonl", code=2).stderr.splitlines()
     assert re.match(r"ragkit: only \d\d rows could be made .*: a model needs 50 at least: ", line)
-    assert "--how, --ask and --rows do not go with --kind chat" in ragkit.error(
-        *chats, "--ask", "5", code=2
-    )
+    for option in (("--ask", "5"), ("--test-share", "0.5")):
+        assert "--how, --ask, --rows and --test-share do not go with --kind chat" in ragkit.error(
+            *chats, *option, code=2
+        )

@@ -38,6 +38,25 @@ def test_about_seventy_ten_and_twenty_in_a_hundred() -> None:
     assert counts == {"train": 1371, "test": 415, "dev": 214}
 
 
+def test_the_test_gets_the_share_that_is_asked_for_and_train_loses_it() -> None:
+    questions, clusters = singles(2000)
+    usual = divide(questions, clusters, 0).of_question
+    half = divide(questions, clusters, 0, 0.5).of_question
+    assert Counter(half) == {"train": 780, "test": 1009, "dev": 211}
+    assert all(new == "test" for old, new in zip(usual, half, strict=True) if old == "test")
+
+
+@pytest.mark.parametrize("share", [0.05, 0.5, 0.8])
+def test_a_small_collection_has_about_that_share_of_test_questions(share: float) -> None:
+    for seed in range(20):
+        questions, clusters = singles(30)
+        counts = Counter(divide(questions, clusters, seed, share).of_question)
+        low, high = max(6, 0.6 * share * 30), max(6, 30 * min(2 * share, (1 + share) / 2))
+        assert low <= counts["test"] <= high
+        assert counts["train"] >= 1
+        assert counts["dev"] >= 1
+
+
 def test_another_document_moves_none_of_the_others() -> None:
     questions, clusters = singles(400)
     more, larger = singles(440)

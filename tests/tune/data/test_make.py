@@ -72,6 +72,16 @@ def test_every_question_is_in_one_split(data: DataSet) -> None:
     assert data.card["clusters"]["all"] == 20
 
 
+def test_a_larger_share_proves_by_more_questions(
+    data: DataSet, kb: KnowledgeBase, lines: list[Line], tmp_path: Path
+) -> None:
+    half = make(kb, tmp_path, lines, seed=1, test_share=0.5)
+    assert half.card["test_share"] == 0.5
+    assert 80 * 0.3 <= half.counts["test"] <= 80 * 0.75
+    assert half.counts["test"] > data.counts["test"]
+    assert sum(half.counts.values()) == 80
+
+
 def test_every_positive_is_the_text_at_its_span(data: DataSet, kb: KnowledgeBase) -> None:
     stored = texts(kb)
     pairs = read_pairs(data.path("train")) + read_pairs(data.path("dev"))
@@ -183,7 +193,7 @@ def test_rows_are_drawn_from_each_document_in_turn(
     ("change", "reason"),
     [
         ({"question": " "}, "its question is blank"),
-        ({"question": "What is said of the pumps at Bray?"}, "the same query and passage again"),
+        ({"question": "What is said of the pumps at Bray?"}, "the same question and passage again"),
         ({"answerable": False}, "the documents do not answer it"),
         ({"spans": []}, "no document or span is labelled"),
         (
@@ -201,7 +211,7 @@ def test_rows_are_drawn_from_each_document_in_turn(
         (
             {"question": "The pumps of Bray move 120 litres of water an hour from the river to"
              " the tank. Is that so?"},
-            "the query repeats a sentence of the passage",
+            "the question repeats a sentence of the passage",
         ),
     ],
 )  # fmt: skip
@@ -235,7 +245,7 @@ def test_a_query_of_the_test_is_not_trained_on(
         "spans": [{"document": trained.document, "start": trained.start, "end": trained.end}],
     }
     made = make(kb, tmp_path, [*lines, leaked], seed=1)
-    assert made.card["left_out"] == {"its query is asked in another split": 1}
+    assert made.card["left_out"] == {"its question is asked in another part": 1}
     assert asked.upper() not in {pair.query for pair in read_pairs(made.path("train"))}
 
 
@@ -253,7 +263,7 @@ def test_a_passage_that_holds_a_question_of_the_test_is_not_trained_on(
             {"id": uri, "question": f"Which open matter has {uri[3:-3]}?", "spans": [span]}
         )
     made = make(store_documents(database, "quoting", collection), tmp_path, asked)
-    assert made.card["left_out"]["its passage holds a query of another split"] > 0
+    assert made.card["left_out"]["its passage holds a question of another part"] > 0
     queries = {line["question"] for line in rows(made.path("test"))}
     for pair in read_pairs(made.path("train")):
         assert not any(query in pair.positive for query in queries)
@@ -298,7 +308,7 @@ def test_near_passages_of_other_documents_are_left_out(database: Database, tmp_p
         asked.append({"id": uri, "question": f"Who owns {uri[3:-3]}'s page?", "spans": [span]})
     made = make(store_documents(database, "notices", collection), tmp_path, asked, negatives=3)
     tests = [line for line in rows(made.path("test")) if "owns" in line["question"]]
-    assert made.card["left_out"] == {"its passage is nearly one of another split": 20 - len(tests)}
+    assert made.card["left_out"] == {"its passage is nearly one of another part": 20 - len(tests)}
     assert notice not in {pair.positive for pair in read_pairs(made.path("train"))}
     assert notice not in {
         text for pair in read_pairs(made.path("train")) for text in pair.negatives
@@ -320,11 +330,11 @@ def test_more_than_a_tenth_of_faults_is_an_error(
     twice = lines + [{**line, "id": f"{line['id']} again"} for line in lines[:9]]
     with pytest.raises(
         UsageError,
-        match=r"9 of 89 rows have a fault: the same query and passage again \(9\): mend them",
+        match=r"9 of 89 rows have a fault: the same question and passage again \(9\): mend them",
     ):
         make(kb, tmp_path, twice)
     made = make(kb, tmp_path, twice, allow_dropped=True)
-    assert made.card["left_out"] == {"the same query and passage again": 9}
+    assert made.card["left_out"] == {"the same question and passage again": 9}
 
 
 def test_too_few_rows_are_refused(kb: KnowledgeBase, lines: list[Line], tmp_path: Path) -> None:

@@ -76,7 +76,7 @@ def test_what_is_as_similar_as_the_positive_is_refused(database: Database) -> No
     rivals = [f"How often are the filters of the turbine replaced? Ask {n}." for n in range(8)]
     mined = mine(database, "similar", [*rivals, *FILLER])
     assert set(mined.negatives) & set(rivals) == set()
-    assert mined.refused == {"as similar as the positive": 4, "it answers too": 1}
+    assert mined.refused == {"as close to the question as the right passage": 4, "it answers too": 1}
     assert mined.margin is not None
     assert mined.margin < 0
 
@@ -86,7 +86,7 @@ def test_a_copy_without_the_answer_is_refused(database: Database) -> None:
     longer = f"{story} {GOLD}"
     mined = mine(database, "stories", [*CLOSE, story, *FILLER], gold=longer)
     assert story not in mined.negatives
-    assert mined.refused["nearly the positive's text"] == 1
+    assert mined.refused["nearly the text of the right passage"] == 1
 
 
 def test_a_passage_that_holds_the_answer_is_refused(database: Database) -> None:

@@ -233,6 +233,7 @@ def test_the_command_runs_programs_and_says_no_difference(
     settings: Settings, planted: Planted
 ) -> None:
     """As users run it: processes of their own, a guard of another collection, exit code 1."""
+    planted.run(settings.home, "there", planted.base)
     labels = without_answers(planted)
     assert settings.database_url is not None
     ragkit = Commands(settings.database_url.get_secret_value(), planted.folder)
@@ -247,7 +248,8 @@ def test_the_command_runs_programs_and_says_no_difference(
     assert [row["name"] for row in verdict["reported"]] == ["dense"]
     assert ragkit("tune", "adopt", str(planted.noise), code=1).stdout == ""
     line = ragkit.error("tune", "prove", "nothing", code=2)
-    assert line.startswith("ragkit: nothing is neither a run nor a model's folder: runs are gain")
+    assert line.startswith("ragkit: nothing is neither a run nor a model's folder: runs are ")
+    assert "there" in line.partition("runs are ")[2]
 
 
 @pytest.mark.long
@@ -269,49 +271,19 @@ def test_a_reranker_is_compared_with_searching_without_it(
     assert oct(folder.stat().st_mode & 0o777) == "0o700"
 
 
-def test_an_adapter_is_compared_by_the_answers_of_its_server(
-    settings: Settings, planted: Planted
-) -> None:
-    """By a program that stands for a model server: refusals and citations are the guards."""
-    adapter = planted.folder / "voice"
-    adapter.mkdir()
-    (adapter / "adapter_config.json").write_text("{}", "utf-8")
-    (adapter / "adapter_model.safetensors").write_bytes(b"weights")
-    with pytest.raises(UsageError, match=r"no language model is set: serve it .*--lora voice="):
-        proof(settings, str(adapter), questions=planted.questions)
-    asked: list[tuple[str, str]] = []
-
-    def program(arguments: Sequence[str], variables: Mapping[str, str]) -> str:
-        if arguments[1] != "compare":
-            asked.append((arguments[1], variables.get("RAGKIT_LLM_MODEL", "")))
-            return "{}"
-        metrics = [arguments[n + 1] for n, part in enumerate(arguments) if part == "--metric"]
-        changes = {"answer_score": 0.1, "refused_rightly": -0.005}
-        return json.dumps({"rows": [row(name, changes.get(name, 0.0)) for name in metrics]})
-
-    def row(metric: str, mean: float) -> dict[str, Any]:
-        change = {"mean": mean, "low": mean - 0.05, "high": mean + 0.05}
-        values = {"metric": metric, "items": 90, "clusters": 30, "p": 0.01, "detectable": None}
-        return {**values, "a": {"mean": 0.5}, "b": {"mean": 0.5 + mean}, "difference": change}
-
-    served = settings.model_copy(update={"llm_url": "http://localhost:9/v1", "llm_model": "base"})
-    verdict = proof(served, str(adapter), questions=planted.questions, program=program)
-    assert asked == [("rag", ""), ("rag", "voice")]
-    assert (verdict.outcome, verdict.main.measure) == ("better", "answer_score")
-    assert [guard.name for guard in verdict.guards] == ["refused_rightly", "citation_validity"]
-    assert [other.measure for other in verdict.reported] == ["groundedness"]
-    assert (verdict.facts or {})["baseline"] == "base"
-
-    def failing(arguments: Sequence[str], variables: Mapping[str, str]) -> str:
-        return json.dumps({"errors": 2, "worst": [{"error": "no memory"}]})
-
-    message = (
-        "^2 questions of answers ended in an error with the baseline, the first as 'no memory'"
-    )
-    with pytest.raises(RagkitError, match=message):
-        proof(served, str(adapter), questions=planted.questions, program=failing)
-
-
 def test_a_failed_program_is_named_with_its_last_line(settings: Settings) -> None:
     with pytest.raises(RagkitError, match=r"^`ragkit eval retrieval` failed \(exit code 2\): ragk"):
         run_ragkit(["eval", "retrieval", "/no/set.jsonl"], variables_of(settings))
+
+
+def test_a_variable_that_names_a_file_with_a_secret_is_not_passed_beside_the_secret(
+    settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A program refuses to start with both."""
+    url = settings.database_url
+    assert url is not None
+    file = tmp_path / "url"
+    file.write_text(url.get_secret_value(), "utf-8")
+    monkeypatch.setenv("RAGKIT_DATABASE_URL_FILE", str(file))
+    printed = run_ragkit(["config", "--json"], variables_of(settings))
+    assert json.loads(printed)["settings"]["database_url"]["origin"] == "RAGKIT_DATABASE_URL"

@@ -2,12 +2,14 @@
 
 import json
 import stat
+import threading
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from ragkit.errors import BusyError, NotFoundError, UsageError
+from ragkit.store.server.locks import FileLock
 from ragkit_tune.run.folder import (
     INTERRUPTED,
     RunFolder,
@@ -74,6 +76,17 @@ def test_a_run_goes_on_as_long_as_it_is_locked(tmp_path: Path) -> None:
             delete_run(folder)
     run = folder.read()
     assert (run.state, run.failure) == ("stopped", INTERRUPTED)
+
+
+def test_a_look_at_a_run_does_not_keep_it_from_going_on(tmp_path: Path) -> None:
+    folder = create_run(tmp_path, "first", VALUES)
+    with FileLock(folder.path / ".lock") as looking:  # as `is_locked` does for a moment
+        assert looking.try_exclude()
+        timer = threading.Timer(0.05, looking.release)
+        timer.start()
+        with folder.locked():
+            assert folder.is_locked()
+        timer.join()
 
 
 def test_a_run_whose_model_is_in_use_is_not_deleted(tmp_path: Path) -> None:

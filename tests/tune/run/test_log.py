@@ -13,13 +13,14 @@ from ragkit_tune.run.log import (
 
 STEP = '{"step": 1, "loss": 2.5, "grad_norm": 0.75, "tokens": 64, "rows": ["r1", "r2"]}'
 DEV = '{"step": 1, "dev": {"ndcg@10": 0.5, "mrr@10": 0.25}}'
+REWARD = '{"step": 2, "reward": 0.5, "supported": 0.75, "covered": 0.25, "refused": 0.0}'
 EVENT = '{"step": 1, "event": "checkpoint"}'
 
 
 def test_a_log_is_read_as_far_as_it_is_whole(tmp_path: Path) -> None:
     path = tmp_path / "steps.jsonl"
     assert read_log(path).steps == ()
-    path.write_text(f"{STEP}\n{DEV}\nhalf {STEP}\n{EVENT}\n[1]\n{STEP[:20]}", "utf-8")
+    path.write_text(f"{STEP}\n{DEV}\nhalf {STEP}\n{EVENT}\n{REWARD}\n[1]\n{STEP[:20]}", "utf-8")
     log = read_log(path)
     assert [row["loss"] for row in log.steps] == [2.5]
     assert [row["dev"] for row in log.measurements] == [{"ndcg@10": 0.5, "mrr@10": 0.25}]
@@ -28,7 +29,9 @@ def test_a_log_is_read_as_far_as_it_is_whole(tmp_path: Path) -> None:
         "step 1: loss 2.5, grad_norm 0.75, tokens 64 (rows r1, r2)",
         "step 1: dev ndcg@10 0.5000, mrr@10 0.2500",
         "step 1: checkpoint",
+        "step 2: reward 0.5, supported 0.75, covered 0.25, refused 0.0",
     ]
+    assert [row["reward"] for row in log.rewards] == [0.5]
 
 
 def test_progress_is_the_last_step_of_the_output(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from ragkit_tune.data.data_set import write_data_set
 from ragkit_tune.run.folder import create_run, find_run
 from ragkit_tune.run.start import resume, start, stop
 from tests.tune.run.worlds import GOOD, World, make_world
-from tests.tune.worker.tiny import pair_rows
+from tests.tune.worker.tiny import largest_file, pair_rows
 
 
 @pytest.fixture
@@ -55,7 +55,10 @@ def test_the_job_names_files_with_their_hashes_and_the_prefixes_of_the_base(worl
 
 def test_a_failure_is_written_down_and_a_resume_goes_on(world: World) -> None:
     world.write_worker("checkpoint(3)\nsay('stopped: loss is nan (rows r1): lower it')\nexit(1)")
-    with pytest.raises(ModelError, match=r"^run first failed: loss is nan \(rows r1\): lower it"):
+    with pytest.raises(
+        ModelError,
+        match=r"^run first failed: loss is nan \(rows r1\): lower it .+ first` goes on",
+    ):
         start(world.recipe(), home=world.home, name="first")
     folder = find_run(world.home, "first")
     assert (folder.read().state, folder.read().failure) == (
@@ -81,8 +84,9 @@ def test_a_failure_is_written_down_and_a_resume_goes_on(world: World) -> None:
 )
 def test_each_way_to_fail_has_a_reason(world: World, code: str, reason: str) -> None:
     world.write_worker(code)
-    with pytest.raises(ModelError, match=f"^run embedder-1 failed: {reason}"):
+    with pytest.raises(ModelError, match=f"^run embedder-1 failed: {reason}") as raised:
         start(world.recipe(), home=world.home)
+    assert "goes on" not in str(raised.value)  # from no checkpoint
     assert find_run(world.home, "embedder-1").read().state == "failed"
 
 
@@ -110,16 +114,48 @@ def test_a_run_is_stopped_by_a_request(world: World) -> None:
         stop("embedder-1", home=world.home)
 
 
-def test_an_interruption_leaves_a_stopped_run(world: World) -> None:
+def test_a_run_that_ends_well_although_it_is_asked_to_stop_is_finished(world: World) -> None:
+    asked = "while not Path(job['log']).with_name('stop').exists(): time.sleep(0.05)\n"
+    signals = "signal.sigwait([signal.SIGTERM])\n"
+    blocked = "import signal\nsignal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM])\n"
+    world.write_worker(f"{blocked}say('stage: busy')\n{asked}{signals}{GOOD}")
+    busy = threading.Event()
+    thread = threading.Thread(
+        target=lambda: start(world.recipe(), home=world.home, on_stage=lambda _: busy.set())
+    )
+    thread.start()
+    assert busy.wait(60)
+    assert stop("embedder-1", home=world.home).state == "finished"
+    thread.join(60)
+
+
+@pytest.mark.parametrize(
+    ("error", "failure"),
+    [
+        (KeyboardInterrupt(), "interrupted by Ctrl-C"),
+        (SystemExit(143), "ended by SIGTERM"),
+        (ValueError("no room"), "interrupted by ValueError: no room"),
+    ],
+)
+def test_an_interruption_leaves_a_stopped_run(
+    world: World, error: BaseException, failure: str
+) -> None:
     world.write_worker("say('stage: busy')\ntime.sleep(600)")
 
     def interrupt(_: str) -> None:
-        raise KeyboardInterrupt
+        raise error
 
-    with pytest.raises(KeyboardInterrupt):
+    with pytest.raises(type(error)):
         start(world.recipe(), home=world.home, on_stage=interrupt)
     run = find_run(world.home, "embedder-1").read()
-    assert (run.state, run.failure) == ("stopped", "interrupted: KeyboardInterrupt")
+    assert (run.state, run.failure) == ("stopped", failure)
+
+
+def test_a_disk_that_is_full_for_the_output_is_one_line(world: World) -> None:
+    world.write_worker("say('x' * 30_000)\nsay('y' * 30_000)")
+    with largest_file(40_000), pytest.raises(UsageError, match=r"worker.log cannot be written \("):
+        start(world.recipe(), home=world.home)
+    assert find_run(world.home, "embedder-1").read().state == "stopped"
 
 
 def test_changed_rows_and_a_changed_base_are_refused(world: World) -> None:

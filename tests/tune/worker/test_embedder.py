@@ -100,6 +100,16 @@ def test_each_loss_falls_and_improves_the_search(
     assert LocalEmbedder(str(tmp_path / "run/model"), device="cpu").space.dimension == 32
 
 
+def test_a_model_trained_in_bfloat16_is_written_as_it_will_be_loaded(
+    tmp_path: Path, base: Path
+) -> None:
+    """It is compared with what a new process loads, which computes in float32."""
+    settings = {"steps": 2, "precision": "bf16"}
+    job = write_job(tmp_path / "run", base, pair_rows(32), pair_rows(8, seed=9), **settings)
+    code, lines = run_here(job, compares=True)
+    assert code == 0, lines[-1]
+
+
 def test_a_prefix_lost_at_saving_is_noticed(
     tmp_path: Path, base: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import resource
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import fields
 from pathlib import Path
 from types import SimpleNamespace
@@ -15,7 +13,7 @@ import pytest
 
 from ragkit_tune.recipe import Recipe
 from tests.tune.worker.here import run_here, script, stop_of
-from tests.tune.worker.tiny import logged, pair_rows, write_encoder, write_job
+from tests.tune.worker.tiny import largest_file, logged, pair_rows, write_encoder, write_job
 
 pytestmark = pytest.mark.long
 
@@ -202,17 +200,6 @@ def test_a_checkpoint_of_another_run_is_refused(tmp_path: Path, base: Path) -> N
     assert "is of another run: versions is" in lines[-1]
 
 
-@contextmanager
-def largest_file(size_bytes: int) -> Iterator[None]:
-    """Let no file grow beyond a size, as on a full disk."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (size_bytes, hard))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
-
-
 def test_a_full_disk_leaves_the_last_good_checkpoint(tmp_path: Path, base: Path) -> None:
     rows, dev = pair_rows(32), pair_rows(8, seed=9)
     job = write_job(tmp_path / "run", base, rows, dev, steps=4, evaluate_every=2)
@@ -269,6 +256,33 @@ def test_out_of_memory_halves_what_is_in_memory_and_goes_on(
     log = logged(tmp_path / "run")
     assert [line["step"] for line in log if "loss" in line] == [1, 2, 3, 4, 5, 6]
     assert [line["step"] for line in log if "out of memory" in line.get("event", "")] == [2, 2]
+
+
+def test_of_several_processes_one_without_memory_ends_them_all(
+    tmp_path: Path, base: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job = script("job").read_job(write_job(tmp_path / "run", base, pair_rows(32), pair_rows(8)))
+    log = script("job").Log(job.log)
+    tried = []
+
+    def attempt(job: Any, micro_batch: int) -> None:
+        tried.append(micro_batch)
+        raise MemoryError
+
+    monkeypatch.setenv("WORLD_SIZE", "2")  # the other waits for this one's gradients
+    with pytest.raises(script("job").StopError, match="out of memory with 16 rows at once: start"):
+        script("training").run_within_memory(job, log, 16, attempt)
+    assert tried == [16]
+
+
+def test_a_measure_that_is_not_finite_ends_the_run(
+    tmp_path: Path, base: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    measures = {"ndcg@10": float("nan"), "mrr@10": 0.0}
+    monkeypatch.setattr(script("embedder"), "measure_embedder", lambda *_: measures)
+    job = write_job(tmp_path / "run", base, pair_rows(32), pair_rows(8, seed=9), steps=2)
+    assert stop_of(job).startswith("dev ndcg@10 of step 2 is nan: lower learning_rate")
+    assert list((tmp_path / "run/checkpoints").iterdir()) == []
 
 
 def test_a_row_that_does_not_fit_ends_the_run(

@@ -78,6 +78,17 @@ def max_dev(lines: list[dict[str, Any]]) -> dict[str, Any]:
     return max((line for line in lines if "dev" in line), key=lambda line: line["dev"]["ndcg@10"])
 
 
+def test_a_reranker_trained_in_bfloat16_is_written_as_it_will_be_loaded(
+    tmp_path: Path, base: Path
+) -> None:
+    """It is compared with what a new process loads, which computes in float32."""
+    rows, dev = ranked_rows(32, seed=1), ranked_rows(8, seed=2)
+    settings = {"steps": 2, "precision": "bf16"}
+    job = write_job(tmp_path / "run", base, rows, dev, kind="reranker", **settings)
+    code, output = run_here(job, "reranker", compares=True)
+    assert code == 0, output[-1]
+
+
 def test_wrong_jobs_are_refused_with_a_remedy(tmp_path: Path, base: Path) -> None:
     for name, rows, settings, reason in (
         ("teacher", ranked_rows(8, seed=1), {"loss": "kl"}, "needs a teacher's scores in the rows"),

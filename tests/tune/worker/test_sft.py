@@ -196,17 +196,17 @@ def test_a_weight_that_is_not_finite_stops_the_run_with_its_rows(
 def test_less_memory_halves_the_micro_batch(base: Path, tmp_path: Path) -> None:
     import torch
 
-    sft = worker_module("sft")
-    tried = []
+    language_model = worker_module("language_model")
+    load_base, tried = language_model.load_base, []
 
     def load(job: Any, task: str) -> Any:
         tried.append(task)
         if len(tried) == 1:
             raise torch.OutOfMemoryError("CUDA out of memory")
-        return worker_module("language_model").load_base(job, task)
+        return load_base(job, task)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sft, "load_base", load)
+        patch.setattr(language_model, "load_base", load)
         code, output = run_here("sft", write_job(tmp_path, base, chat_rows(8), steps=1))
     assert code == 0
     assert "stage: out of memory, going on from step 0 with 4 rows at once" in output

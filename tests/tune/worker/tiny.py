@@ -6,8 +6,11 @@ import hashlib
 import json
 import os
 import random
+import resource
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -129,3 +132,14 @@ def run(
 def logged(folder: Path) -> list[dict[str, Any]]:
     """Read a run's log."""
     return [json.loads(line) for line in (folder / "steps.jsonl").read_text("utf-8").splitlines()]
+
+
+@contextmanager
+def largest_file(size_bytes: int) -> Iterator[None]:
+    """Let no file grow beyond a size, as on a full disk."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size_bytes, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))

@@ -193,8 +193,8 @@ def poisoned(script: str, *, step: int) -> Iterator[None]:
     """Make a trained weight not finite after a step of a worker."""
     from transformers import TrainerCallback
 
-    worker = worker_module(script)
-    run = worker.run_trainer
+    worker = worker_module("grpo" if script == "grpo" else "language_model")
+    finish = worker.finish_training
 
     class Poison(TrainerCallback):
         def on_step_begin(self, args: Any, state: Any, control: Any, **rest: Any) -> None:
@@ -202,11 +202,11 @@ def poisoned(script: str, *, step: int) -> Iterator[None]:
                 weight = next(w for w in rest["model"].parameters() if w.requires_grad)
                 weight.data.flatten()[0] = float("nan")
 
-    def run_poisoned(trainer: Any, *rest: Any, **named: Any) -> None:
+    def finish_poisoned(trainer: Any) -> None:
         trainer.add_callback(Poison())
-        run(trainer, *rest, **named)
+        finish(trainer)
 
-    with patch.object(worker, "run_trainer", run_poisoned):
+    with patch.object(worker, "finish_training", finish_poisoned):
         yield
 
 

@@ -16,6 +16,7 @@ from ragkit_tune.adopt.proven import check_proven
 from ragkit_tune.adopt.toml_line import Edit, set_value, take_back
 from ragkit_tune.data.data_set import write_whole
 from ragkit_tune.proof.candidate import Candidate
+from ragkit_tune.proof.served import serve_command
 from ragkit_tune.proof.spaces import active_space, build_space, contents_of, name_space
 from ragkit_tune.run.folder import now
 
@@ -25,6 +26,9 @@ if TYPE_CHECKING:
     from ragkit_tune.proof.verdict import Verdict
 
 ADOPTED: Final = "adopted.json"  # beside a model that no run trained
+# What is adopted by a value in ragkit.toml, and what that value is.
+_WRITTEN: Final = {"reranker": "reranker", "adapter": "language model"}
+_MODEL_VARIABLE: Final = "RAGKIT_LLM_MODEL"
 Progress = Callable[[int, int], None]
 
 
@@ -48,8 +52,8 @@ def adopt(
     """Use a model from now on. Raises ModelError, with exit code 1, for one that is not proven.
 
     An embedder's collection is switched to it, a reranker is written into ragkit.toml of the
-    working folder; an adapter is the model server's to load. Raises UsageError for a model that is
-    adopted already.
+    working folder. An adapter is the model server's to load; its name is written there, too, if the
+    server's address is. Raises UsageError for a model that is adopted already.
     """
     earlier = read_adopted(candidate)
     if earlier:
@@ -64,7 +68,7 @@ def adopt(
     elif candidate.kind == "reranker":
         done = _set_reranker(candidate, settings)
     else:
-        return _name_adapter(candidate, settings)
+        done = _name_adapter(candidate, settings)
     record = {"kind": candidate.kind, "at": now(), "unproven": unproven, **done.record}
     write_adopted(candidate, record)
     return Adoption(done.sentence, done.notes, record)
@@ -77,16 +81,25 @@ def undo(
     record = read_adopted(candidate)
     if not record:
         raise UsageError(f"{candidate.name} is not adopted: there is nothing to undo")
-    if record["kind"] == "reranker":
-        take_back(Edit(**record["edit"]))
-        sentence = (
-            f"{record['edit']['file']} has its former reranker again: {record['before'] or 'none'}"
-        )
+    if record["kind"] in _WRITTEN:
+        sentence = _take_back(record)
     else:
         space = _roll_back(candidate, settings, record["collection"], progress)
         sentence = f"Collection {record['collection']!r} is searched with {space} again"
     write_adopted(candidate, None)
     return Adoption(sentence, (), record)
+
+
+def _take_back(record: Mapping[str, Any]) -> str:
+    """Put a setting back, and say what is used now; say what to do where a variable has it."""
+    if record["edit"] is None:
+        former = record["before"]
+        return f"Set {record['where']}={former} again" if former else f"Unset {record['where']}"
+    take_back(Edit(**record["edit"]))
+    return (
+        f"{record['edit']['file']} has its former {_WRITTEN[record['kind']]} again:"
+        f" {record['before'] or 'none'}"
+    )
 
 
 def read_adopted(candidate: Candidate) -> dict[str, Any]:
@@ -193,56 +206,70 @@ def _roll_back(
 
 
 def _set_reranker(candidate: Candidate, settings: Settings) -> Adoption:
-    from ragkit.settings.secrets import masked
     from ragkit.settings.sources import FILE, trace_settings
-    from ragkit.settings.tables import place
 
     origin = trace_settings().origins["reranker"]
-    file = Path.cwd() / FILE
     if origin not in {"default", FILE}:
         raise SettingsError(
             f"{origin} is set and wins over {FILE}: unset it first, or set"
             f" it to {candidate.model} yourself"
         )
-    former = None if settings.reranker is None else masked("reranker", settings.reranker)
-    edit = set_value(file, *place("reranker"), str(candidate.model))
+    record = _write_setting("reranker", str(candidate.model), settings)
+    return Adoption(
+        f"{record['where']} names {candidate.model} as the reranker of every collection that is"
+        " searched from this folder",
+        ("cut-offs fitted without it are not used: `ragkit eval calibrate` fits new ones",),
+        record,
+    )
+
+
+def _name_adapter(candidate: Candidate, settings: Settings) -> Adoption:
+    """Name an adapter where its server is named: in ragkit.toml, or in variables, by their owner.
+
+    A model in the file without a server there would be an error wherever the variable is not set.
+    """
+    from ragkit.settings.sources import FILE, trace_settings
+
+    origins = trace_settings().origins
+    if origins["llm_url"] == FILE and origins["llm_model"] in {"default", FILE}:
+        record = _write_setting("llm_model", candidate.name, settings)
+        note = f"{record['where']} names {candidate.name} as the model that answers"
+    else:
+        record = {"edit": None, "before": settings.llm_model, "where": _MODEL_VARIABLE}
+        address = "RAGKIT_LLM_URL to its address and " if settings.llm_url is None else ""
+        note = f"then set {address}{_MODEL_VARIABLE}={candidate.name}"
+    notes = [note, *_prompt_notes(candidate, settings)]
+    return Adoption(f"Serve it: {serve_command(candidate)}", tuple(notes), record)
+
+
+def _write_setting(name: str, value: str, settings: Settings) -> dict[str, Any]:
+    """Write a setting into ragkit.toml of the working folder; return what undoes that."""
+    from ragkit.settings.secrets import masked
+    from ragkit.settings.sources import FILE, trace_settings
+    from ragkit.settings.tables import place
+
+    file = Path.cwd() / FILE
+    former = getattr(settings, name)
+    edit = set_value(file, *place(name), value)
     try:
         trace_settings()
     except SettingsError:
         take_back(edit)
         raise
-    return Adoption(
-        f"{file} names {candidate.model} as the reranker of every collection that is searched from"
-        " this folder",
-        ("cut-offs fitted without it are not used: `ragkit eval calibrate` fits new ones",),
-        {"edit": edit.as_json(), "before": former, "where": str(file)},
-    )
-
-
-def _name_adapter(candidate: Candidate, settings: Settings) -> Adoption:
-    values = candidate.run.values if candidate.run else {}
-    base = values.get("base") or {}
-    served = base.get("folder") or base.get("name") or "BASE"
-    notes = [f"then set RAGKIT_LLM_MODEL={candidate.name}", *_prompt_notes(candidate, settings)]
-    return Adoption(
-        f"Serve it: ragkit model serve {served} --lora {candidate.name}={candidate.model}",
-        tuple(notes),
-        {},
-    )
+    shown = None if former is None else masked(name, former)
+    return {"edit": edit.as_json(), "before": shown, "where": str(file)}
 
 
 def _prompt_notes(candidate: Candidate, settings: Settings) -> Iterator[str]:
-    """Yield a note where the prompts changed since a run's rows were rendered."""
-    from ragkit.prompts.messages import PACKING
-    from ragkit.prompts.templates import Templates
+    """Yield a note where the prompts are not those that an adapter's rows were rendered with."""
+    from ragkit.prompts.trained import current_versions, read_trained, trained_prompts
 
-    data = candidate.data()
-    trained = (data.card.get("prompts") if data is not None else None) or ()
-    templates = Templates(settings.prompts, settings.collection)
-    versions = [templates.version("system", "user", language=code) for code in ("en", "zh")]
-    current = {f"{version}-{PACKING}" for version in versions}
-    stale = [str(version) for version in trained if version not in current]
-    if stale:
+    trained = read_trained(candidate.model)
+    if not trained.versions:
+        data = candidate.data()
+        trained = trained_prompts(data.card if data is not None else None)
+    current = current_versions(settings.prompts, trained.collection or settings.collection)
+    if stale := trained.stale(current):
         yield (
             f"it was trained with prompts of version {', '.join(stale)}, and they are"
             f" {', '.join(sorted(current))} now: answers may be worse"

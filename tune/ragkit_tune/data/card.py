@@ -144,7 +144,10 @@ def describe_card(card: Mapping[str, Any]) -> Iterator[str]:
 
 def _left_out_lines(card: Mapping[str, Any]) -> Iterator[str]:
     if card["review"]:
-        yield f"- {card['review']} rows may be mislabelled; read them in review.jsonl. They are in"
+        yield (
+            f"- {card['review']} rows may be mislabelled; read them in review.jsonl. They stay"
+            " among the rows"
+        )
     if not card["left_out"]:
         yield "- Nothing was left out"
         return

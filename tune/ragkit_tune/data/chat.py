@@ -13,14 +13,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from ragkit_tune.data.answered import (
-    AnsweredQuestion,
     labelled_answers,
     paired_questions,
     rated_answers,
 )
+from ragkit_tune.data.checks import FEWEST
 from ragkit_tune.data.clusters import cluster_documents
 from ragkit_tune.data.collected import (
-    FEWEST,
     NO_ANSWER,
     NO_OTHERS,
     NO_ROOM,
@@ -49,7 +48,7 @@ from ragkit_tune.data.prompts import (
     right_refusal,
     source_rows,
 )
-from ragkit_tune.data.questions import drawn_share
+from ragkit_tune.data.questions import Question, drawn_share
 from ragkit_tune.data.sources import Sources
 
 if TYPE_CHECKING:
@@ -150,9 +149,9 @@ class Work:
         prompter = Prompter(kb, sources, settings, miner, distractors=distractors, seed=seed)
         return cls(kb, settings, sources, miner, prompter, seed, progress)
 
-    def gather(self, origins: Origins, left_out: Counter[str]) -> list[AnsweredQuestion]:
+    def gather(self, origins: Origins, left_out: Counter[str]) -> list[Question]:
         """Gather questions, counting in `left_out` why distractors cannot be used."""
-        items: list[AnsweredQuestion] = []
+        items: list[Question] = []
         if origins.labelled:
             items += labelled_answers(origins.labelled, self.sources, self.miner, left_out)
         if origins.feedback:
@@ -162,7 +161,7 @@ class Work:
         return items
 
     def collect(
-        self, items: Sequence[AnsweredQuestion], left_out: Counter[str], language: str
+        self, items: Sequence[Question], left_out: Counter[str], language: str
     ) -> Collected:
         """Divide questions by the clusters of documents. Raises UsageError where that fails."""
         total = len(self.sources.documents)
@@ -191,11 +190,11 @@ class _Writer:
         self.has_sampled = False
         self.refused = 0
 
-    def rows(self, item: AnsweredQuestion, split: Split) -> list[Row]:
+    def rows(self, item: Question, split: Split) -> list[Row]:
         """Return the row of a question, and of some a second whose passages do not answer."""
         is_allowed = self._collected.is_allowed(split)
         distractors = self._prompter.distractors(item, is_allowed)
-        if not item.is_answerable:
+        if not item.places:
             return self._refusal(item, distractors)
         rows = []
         prompt = self._prompter.prompt(item, self._prompter.filled(item, distractors, is_allowed))
@@ -207,17 +206,17 @@ class _Writer:
             rows += self._refusal(item, distractors)
         return rows
 
-    def _refusal(self, item: AnsweredQuestion, distractors: Sequence[Hit]) -> list[Row]:
+    def _refusal(self, item: Question, distractors: Sequence[Hit]) -> list[Row]:
         prompt = self._prompter.prompt(item, distractors, gold=False)
         if prompt is None:
-            if not item.is_answerable:
+            if not item.places:
                 self._collected.left_out[NO_OTHERS] += 1
             return []
         self.refused += 1
         changed = replace(item, answer=right_refusal(item.text))
         return [self._row(changed, prompt, changed.answer)]
 
-    def _answer(self, item: AnsweredQuestion, prompt: Prompt) -> str:
+    def _answer(self, item: Question, prompt: Prompt) -> str:
         """Return a supported answer with the prompt's numbers, "" without one."""
         answer = numbered(item.answer, item.places, prompt) if item.answer else ""
         if answer is None:
@@ -233,7 +232,7 @@ class _Writer:
             return ""
         return answer
 
-    def _row(self, item: AnsweredQuestion, prompt: Prompt, answer: str) -> Row:
+    def _row(self, item: Question, prompt: Prompt, answer: str) -> Row:
         return {
             "id": item.id,
             "messages": [

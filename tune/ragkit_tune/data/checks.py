@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
+from ragkit.errors import UsageError
 from ragkit.text.language import language
 from ragkit.text.length import estimate_tokens
 from ragkit.text.near_duplicates import signature
@@ -21,18 +22,21 @@ from ragkit_tune.data.questions import Place, Question, folded
 MIN_TOKENS: Final = 12  # of a passage, by the estimate: less teaches nothing; arbitrary
 MIN_SENTENCE_TOKENS: Final = 8  # of a sentence that a query may not repeat; arbitrary
 
-BLANK: Final = "the query is blank"
+BLANK: Final = "the question is blank"
 SHORT: Final = "the passage is too short"
-EASY: Final = "the query repeats a sentence of the passage"
-DUPLICATE: Final = "the same query and passage again"
+EASY: Final = "the question repeats a sentence of the passage"
+DUPLICATE: Final = "the same question and passage again"
+ALREADY: Final = "another way made the same question and passage, which stay"
 OTHER_LANGUAGE: Final = "another language than the passage"
 UNWANTED_LANGUAGE: Final = "another language than --language"
-ASKED_IN_TEST: Final = "its query is asked in another split"
-HOLDS_QUERY: Final = "its passage holds a query of another split"
-NEAR_PASSAGE: Final = "its passage is nearly one of another split"
-OTHER_SPLIT: Final = "its document answers a question of another split"
-GAP: Final = "a gap to fill proves nothing"
+ASKED_IN_TEST: Final = "its question is asked in another part"
+HOLDS_QUERY: Final = "its passage holds a question of another part"
+NEAR_PASSAGE: Final = "its passage is nearly one of another part"
+OTHER_SPLIT: Final = "its document answers a question of another part"
+GAP: Final = "a sentence with a gap is no question to test by"
 
+FEWEST: Final = 50  # rows; fewer change a model by chance; arbitrary
+MAX_FAULTS: Final = 0.1  # share of rows that may be left out by faults
 # What is wrong with the data, not only unsuited: more than a tenth of it stops the command.
 FAULTS: Final = frozenset(
     {
@@ -53,24 +57,43 @@ class Row:
     rivals: Rivals = field(default_factory=Rivals)
 
 
+def check_faults(
+    rows: int, left_out: Mapping[str, int], faults: Collection[str], *, allow_dropped: bool
+) -> None:
+    """Raise UsageError when over a tenth of all rows is left out for one of these faults."""
+    counts = Counter({reason: n for reason, n in left_out.items() if reason in faults})
+    considered = rows + sum(left_out.values())
+    if counts.total() > MAX_FAULTS * considered and not allow_dropped:
+        listed = ", ".join(f"{reason} ({n})" for reason, n in counts.most_common())
+        raise UsageError(
+            f"{counts.total()} of {considered} rows have a fault: {listed}: mend them, or leave"
+            " them out with --allow-dropped"
+        )
+
+
 def check_questions(
     questions: Sequence[Question], requested: str, left_out: Counter[str]
 ) -> list[Question]:
-    """Return the questions with those of their passages that pass, counting the others."""
+    """Return the questions with those of their passages that pass, counting the others.
+
+    Of what several ways made, the labelled question stays, else the first.
+    """
     passing = []
-    pairs: set[tuple[str, str]] = set()
-    for question in questions:
+    hows: dict[tuple[str, str], str] = {}
+    for question in sorted(questions, key=lambda question: question.how != "labelled"):
         places = []
         new_pairs = set()
         for place in question.places:
             pair = (folded(question.text), folded(place.passage.text))
-            fault = _fault(question, place, requested) or (DUPLICATE if pair in pairs else "")
+            fault = _fault(question, place, requested)
+            if not fault and pair in hows:
+                fault = DUPLICATE if hows[pair] == question.how else ALREADY
             if fault:
                 left_out[fault] += 1
             else:
                 new_pairs.add(pair)  # two spans of one passage are no duplicates
                 places.append(place)
-        pairs |= new_pairs
+        hows |= dict.fromkeys(new_pairs, question.how)
         if places:
             passing.append(_with_places(question, tuple(places)))
     return passing

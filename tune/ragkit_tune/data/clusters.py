@@ -1,7 +1,8 @@
 """Clusters of documents that say nearly the same, and the split of a collection by cluster.
 
 A model is proven on documents that it was not trained on; a copy with a few changes is no other
-document. The split goes by the seed and a name alone, so that adding a document moves no other.
+document. The split goes by the seed and the texts alone: adding a document moves no other, and the
+same documents in another folder are divided alike.
 """
 
 from __future__ import annotations
@@ -14,15 +15,17 @@ from typing import Final
 from ragkit.errors import UsageError
 from ragkit.text.near_duplicates import bands, signature, similarity
 from ragkit_tune.data.data_set import SPLITS, Split
-from ragkit_tune.data.questions import Question, drawn_share
+from ragkit_tune.data.questions import Question, digest, drawn_share
 from ragkit_tune.data.sources import Sources
 
 # Of the runs of words that two texts share. 16 bands of 8 find 95% of the pairs at 0.8.
 NEAR: Final = 0.8
 TRAIN_SHARE: Final = 0.7
 DEV_SHARE: Final = 0.1
-# Of the questions, what a split drawn by chance may have; arbitrary.
-TEST_BOUNDS: Final = (0.12, 0.4)
+TEST_SHARE: Final = 0.2
+# Of the questions, what a split drawn by chance may have; arbitrary. That of the test goes by its
+# share: 0.12 to 0.4 for the usual one.
+TEST_BOUNDS: Final = (0.6, 2.0)
 DEV_BOUNDS: Final = (0.08, 0.2)
 # A sign-flip test of 5 clusters never gets below p = 2 / 2**5 = .06; of 6 it gets to .03.
 TEST_CLUSTERS: Final = 6
@@ -49,7 +52,10 @@ class NearTexts:
 
 @dataclass(frozen=True, slots=True)
 class Clusters:
-    """The cluster of each document, by URI; a cluster is named by its first URI."""
+    """The cluster of each document, by URI.
+
+    A cluster is named by a hash of one of its texts, so that its name says nothing of its place.
+    """
 
     of: Mapping[str, str]
 
@@ -70,15 +76,18 @@ class Division:
 def cluster_documents(sources: Sources, progress: Callable[[int], None]) -> Clusters:
     """Unite near duplicates. Raises UsageError when that leaves fewer than two clusters."""
     near, union = NearTexts(), _Union()
-    uris = [document.uri for document in sources.documents]
-    for n, document in enumerate(sources.documents):
-        sign = signature(sources.store.text(document.id))
-        union.find(document.uri)
+    names: list[str] = []
+    for document in sources.documents:
+        text = sources.store.text(document.id)
+        sign, name = signature(text), digest(text)[:16]
+        union.find(name)
         for n_near in near.near(sign):
-            union.join(uris[n_near], document.uri)
+            union.join(names[n_near], name)
         near.add(sign)
-        progress(n + 1)
-    clusters = Clusters({uri: union.find(uri) for uri in uris})
+        names.append(name)
+        progress(len(names))
+    uris = [document.uri for document in sources.documents]
+    clusters = Clusters({uri: union.find(name) for uri, name in zip(uris, names, strict=True)})
     if clusters.count < 2:
         state = "has one document" if len(uris) == 1 else f"has {len(uris)} near-duplicates"
         raise UsageError(
@@ -88,8 +97,12 @@ def cluster_documents(sources: Sources, progress: Callable[[int], None]) -> Clus
     return clusters
 
 
-def divide(questions: Sequence[Question], clusters: Clusters, seed: int) -> Division:
+def divide(
+    questions: Sequence[Question], clusters: Clusters, seed: int, test_share: float = TEST_SHARE
+) -> Division:
     """Divide clusters and questions into train, dev and test.
+
+    `test_share` of them become test, a tenth dev, the others train, as chance and groups have it.
 
     A question goes with the cluster of its first passage, and with all questions of its group. The
     clusters of a test question's other documents are test too, and those of a dev question dev.
@@ -101,9 +114,9 @@ def divide(questions: Sequence[Question], clusters: Clusters, seed: int) -> Divi
         union.find(home)
         if question.group:
             union.join(home, f"\0{question.group}")
-    units = _draw_units(Counter(union.find(home) for home in homes), seed)
+    units = _draw_units(Counter(union.find(home) for home in homes), seed, test_share)
     of_question = [units[union.find(home)] for home in homes]
-    of_cluster = {name: _draw(seed, name) for name in set(clusters.of.values())}
+    of_cluster = {name: _draw(seed, name, test_share) for name in set(clusters.of.values())}
     for split in ("train", "dev", "test"):  # the last wins
         for question, its_split in zip(questions, of_question, strict=True):
             if its_split == split:
@@ -111,7 +124,7 @@ def divide(questions: Sequence[Question], clusters: Clusters, seed: int) -> Divi
     return Division(of_cluster, of_question)
 
 
-def _draw_units(weights: Mapping[str, int], seed: int) -> dict[str, Split]:
+def _draw_units(weights: Mapping[str, int], seed: int, test_share: float) -> dict[str, Split]:
     """Draw a split for each unit, whose questions are counted, and mend what chance made uneven.
 
     Only a small collection needs that; there, another document may move one.
@@ -124,10 +137,12 @@ def _draw_units(weights: Mapping[str, int], seed: int) -> dict[str, Split]:
     ordered = sorted(weights, key=lambda name: drawn_share(seed, "split", name))
     if len(ordered) == 2:
         return {ordered[0]: "train", ordered[1]: "test"}
-    units = {name: _draw(seed, name) for name in ordered}
+    units = {name: _draw(seed, name, test_share) for name in ordered}
     units[ordered[0]] = "train"
     limit = max(1, len(units) // 2 - 1)
-    _fill(units, weights, ordered[::-1], "test", TEST_BOUNDS, min(TEST_CLUSTERS, limit))
+    low, high = (bound * test_share for bound in TEST_BOUNDS)
+    bounds = (low, min(high, (1 + test_share) / 2))
+    _fill(units, weights, ordered[::-1], "test", bounds, min(TEST_CLUSTERS, limit))
     _fill(units, weights, ordered[::-1], "dev", DEV_BOUNDS, 1)
     return units
 
@@ -162,14 +177,11 @@ def _fill(
         units[listed(split)[-1]] = "train"
 
 
-def _draw(seed: int, name: str) -> Split:
-    return _split_at(drawn_share(seed, "split", name))
-
-
-def _split_at(share: float) -> Split:
-    if share < TRAIN_SHARE:
-        return SPLITS[0]
-    return SPLITS[1] if share < TRAIN_SHARE + DEV_SHARE else SPLITS[2]
+def _draw(seed: int, name: str, test_share: float) -> Split:
+    share = drawn_share(seed, "split", name)
+    if share >= 1 - test_share:
+        return SPLITS[2]
+    return SPLITS[1] if share >= 1 - test_share - DEV_SHARE else SPLITS[0]
 
 
 class _Union:

@@ -12,20 +12,24 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from ragkit.errors import UsageError
-from ragkit.text.markers import MARKER
 from ragkit_tune.data.card import PRIVATE
-from ragkit_tune.data.checks import ASKED_IN_TEST, BLANK, DUPLICATE, OTHER_SPLIT, UNWANTED_LANGUAGE
+from ragkit_tune.data.checks import (
+    ASKED_IN_TEST,
+    BLANK,
+    DUPLICATE,
+    FEWEST,
+    OTHER_SPLIT,
+    UNWANTED_LANGUAGE,
+    check_faults,
+)
 from ragkit_tune.data.clusters import DEV_SHARE, TRAIN_SHARE, Clusters, Division, divide
-from ragkit_tune.data.labelled import CHANGED, GONE, SPLIT_UP
-from ragkit_tune.data.questions import drawn_share, folded
+from ragkit_tune.data.labelled import CHANGED, GONE, SPLIT_UP, label_line
+from ragkit_tune.data.questions import Question, drawn_share, folded
 
 if TYPE_CHECKING:
     from ragkit.types import Hit
-    from ragkit_tune.data.answered import AnsweredQuestion
     from ragkit_tune.data.data_set import Split
 
-FEWEST: Final = 50  # rows; fewer change a model by chance; arbitrary
-MAX_FAULTS: Final = 0.1  # share of questions that may be left out by faults
 NO_ANSWER: Final = "no answer is known or could be written"
 UNSUPPORTED: Final = "its answer is not supported by its passages"
 NO_ROOM: Final = "its passages do not fit into a prompt"
@@ -45,12 +49,12 @@ Progress = Callable[[str, int, int], None]
 class Collected:
     """Questions with their splits; `left_out` counts others by the reason."""
 
-    items: Sequence[tuple[AnsweredQuestion, Split]]
+    items: Sequence[tuple[Question, Split]]
     clusters: Clusters
     division: Division
     left_out: Counter[str] = field(default_factory=Counter)
 
-    def of(self, *splits: Split) -> list[tuple[AnsweredQuestion, Split]]:
+    def of(self, *splits: Split) -> list[tuple[Question, Split]]:
         """List the questions of some splits."""
         return [(item, split) for item, split in self.items if split in splits]
 
@@ -63,7 +67,7 @@ class Collected:
 
         return is_allowed
 
-    def group(self, item: AnsweredQuestion) -> str:
+    def group(self, item: Question) -> str:
         """Return the group of a question: its own, or its document's cluster."""
         if item.group or not item.places:
             return item.group or folded(item.text)
@@ -71,7 +75,7 @@ class Collected:
 
 
 def collect(
-    items: Sequence[AnsweredQuestion],
+    items: Sequence[Question],
     clusters: Clusters,
     left_out: Counter[str],
     *,
@@ -79,7 +83,7 @@ def collect(
     seed: int,
 ) -> Collected:
     """Divide questions by clusters; each text is asked in one split alone."""
-    passing: dict[tuple[str, str], AnsweredQuestion] = {}
+    passing: dict[tuple[str, str], Question] = {}
     for item in items:
         key = (folded(item.text), item.answer)
         if not key[0]:
@@ -90,14 +94,12 @@ def collect(
             left_out[DUPLICATE] += 1
         else:
             passing[key] = item
-    answerable = [item for item in passing.values() if item.is_answerable]
+    answerable = [item for item in passing.values() if item.places]
     if not answerable:
         raise UsageError(_too_few(0))
-    division = divide([item.as_question() for item in answerable], clusters, seed)
+    division = divide(answerable, clusters, seed)
     divided = list(zip(answerable, division.of_question, strict=True))
-    divided += [
-        (item, _drawn_split(item, seed)) for item in passing.values() if not item.is_answerable
-    ]
+    divided += [(item, _drawn_split(item, seed)) for item in passing.values() if not item.places]
     homes: dict[str, Split] = {}
     for split in ("train", "dev", "test"):  # the last wins
         homes |= {folded(item.text): split for item, its_split in divided if its_split == split}
@@ -114,7 +116,7 @@ def collect(
     return Collected(remaining, clusters, division, left_out)
 
 
-def _drawn_split(item: AnsweredQuestion, seed: int) -> Split:
+def _drawn_split(item: Question, seed: int) -> Split:
     share = drawn_share(seed, "split", item.group or folded(item.text))
     if share < TRAIN_SHARE:
         return "train"
@@ -123,13 +125,7 @@ def _drawn_split(item: AnsweredQuestion, seed: int) -> Split:
 
 def check_counts(rows: int, left_out: Counter[str], *, fewest: int, allow_dropped: bool) -> None:
     """Raise UsageError for too few rows, and when over a tenth is left out by faults."""
-    faults = Counter({reason: n for reason, n in left_out.items() if reason in FAULTS})
-    if faults.total() > MAX_FAULTS * (rows + left_out.total()) and not allow_dropped:
-        listed = ", ".join(f"{reason} ({n})" for reason, n in faults.most_common())
-        raise UsageError(
-            f"{faults.total()} questions have a fault: {listed}: mend them, or leave them out with"
-            " --allow-dropped"
-        )
+    check_faults(rows, left_out, FAULTS, allow_dropped=allow_dropped)
     if rows < fewest:
         raise UsageError(_too_few(rows, fewest, left_out))
 
@@ -147,31 +143,8 @@ def test_lines(collected: Collected) -> list[dict[str, Any]]:
     """Write the questions of the test as a labelled set of `ragkit eval`, each once."""
     lines: dict[str, dict[str, Any]] = {}
     for item, _ in collected.of("test"):
-        line = {
-            "id": item.id,
-            "question": item.text,
-            "answers": list(item.answers),
-            "references": [MARKER.sub("", item.answer).strip()] if item.answer else [],
-            "relevant": dict(item.grades or dict.fromkeys(_uris(item), 1)),
-            "spans": [
-                {
-                    "document": place.passage.uri,
-                    "start": place.span.start,
-                    "end": place.span.end,
-                }
-                for place in item.places
-                if place.is_exact
-            ],
-            "group": collected.group(item),
-            "tags": {"how": item.how, "language": item.language},
-        }
-        filled = {key: value for key, value in line.items() if value}
-        lines.setdefault(folded(item.text), filled | {"answerable": item.is_answerable})
+        lines.setdefault(folded(item.text), label_line(item, collected.group(item)))
     return list(lines.values())
-
-
-def _uris(item: AnsweredQuestion) -> list[str]:
-    return list(dict.fromkeys(place.passage.uri for place in item.places))
 
 
 def make_card(collected: Collected, facts: Mapping[str, Any]) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from math import isfinite
@@ -169,6 +169,15 @@ def read_objects(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
         yield where, values
 
 
+def check_fields(values: Mapping[str, Any], fields: Sequence[str], where: str) -> None:
+    """Raise UsageError for a field that a row does not have, naming the nearest that it has."""
+    for name in values:
+        if name not in fields:
+            close = get_close_matches(name, fields, n=1)
+            hint = f"is {close[0]!r} meant?" if close else f"use one of {', '.join(fields)}"
+            raise UsageError(f"{where}: unknown field {name!r}: {hint}")
+
+
 def write_rows(path: Path, rows: Iterable[Mapping[str, Any]]) -> int:
     """Write rows as JSON lines, for their owner alone, and return their number."""
     lines = [json.dumps(row, ensure_ascii=False) + "\n" for row in rows]
@@ -228,11 +237,7 @@ def _read_card(path: Path) -> dict[str, Any]:
 
 
 def _pair(where: str, values: Mapping[str, Any]) -> PairRow:
-    for name in values:
-        if name not in _FIELDS:
-            close = get_close_matches(name, _FIELDS, n=1)
-            hint = f"is {close[0]!r} meant?" if close else f"use one of {', '.join(_FIELDS)}"
-            raise UsageError(f"{where}: unknown field {name!r}: {hint}")
+    check_fields(values, _FIELDS, where)
     filled = {**_OPTIONAL, **values}
     for name in _FIELDS:
         if name not in filled:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from ragkit.errors import UsageError
+from ragkit_tune.data.clusters import Clusters
 from ragkit_tune.data.feedback import rated_questions
 from ragkit_tune.data.labelled import Label, resolve
 from ragkit_tune.data.negatives import Miner
@@ -97,15 +98,20 @@ def _groups(hows: Sequence[str]) -> list[list[str]]:
     return [group for group in (by_rules, ["asked"] if "asked" in hows else []) if group]
 
 
-def limit_rows(questions: Sequence[Question], rows: int, seed: int) -> list[Question]:
+def limit_rows(
+    questions: Sequence[Question], clusters: Clusters, rows: int, seed: int
+) -> list[Question]:
     """Draw questions of up to so many rows, from each document in turn, gaps to fill last."""
     turns: Counter[str] = Counter()
     ordered = []
-    for question in sorted(
-        questions, key=lambda question: (question.how == "cloze", drawn(seed, question.text))
-    ):
+
+    def order(question: Question) -> tuple[bool, str, str]:
+        is_gap = question.how == "cloze"
+        return is_gap, drawn(seed, question.text), question.places[0].passage.text
+
+    for question in sorted(questions, key=order):
         uri = question.places[0].passage.uri
-        ordered.append((turns[uri], drawn(seed, uri), question))
+        ordered.append((turns[uri], drawn(seed, clusters.of[uri]), question))
         turns[uri] += 1
     ordered.sort(key=lambda item: item[:2])
     chosen: list[Question] = []

@@ -12,14 +12,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
 from ragkit.errors import UsageError
 from ragkit.text.language import language
+from ragkit.text.markers import MARKER
 from ragkit.types import Document, Hit, Span
-from ragkit_tune.data.data_set import read_objects
+from ragkit_tune.data.data_set import check_fields, read_objects
 from ragkit_tune.data.questions import Place, Question
 from ragkit_tune.data.sources import Sources
 
@@ -89,6 +89,30 @@ def resolve(
     return questions
 
 
+def label_line(question: Question, group: str) -> dict[str, Any]:
+    """Return a question as a line of a labelled set, without what is empty."""
+    line = {
+        "id": question.id,
+        "question": question.text,
+        "answers": list(question.answers),
+        "references": [MARKER.sub("", question.answer).strip()] if question.answer else [],
+        "relevant": dict(question.grades) or dict.fromkeys(question.uris, 1),
+        "spans": [
+            {
+                "document": place.passage.uri,
+                "start": place.span.start,
+                "end": place.span.end,
+            }
+            for place in question.places
+            if place.is_exact
+        ],
+        "group": group,
+        "tags": {"how": question.how, "language": question.language},
+    }
+    filled = {key: value for key, value in line.items() if value}
+    return filled | {"answerable": bool(question.places)}
+
+
 def _find_places(
     label: Label, sources: Sources, best_passage: BestPassage, reasons: list[str]
 ) -> list[Place]:
@@ -155,11 +179,7 @@ def _find_document(name: str, sources: Sources, where: str) -> Document | None:
 
 
 def _read_label(where: str, values: Mapping[str, Any]) -> Label:
-    for name in values:
-        if name not in FIELDS:
-            close = get_close_matches(name, FIELDS, n=1)
-            hint = f"is {close[0]!r} meant?" if close else f"use one of {', '.join(FIELDS)}"
-            raise UsageError(f"{where}: unknown field {name!r}: {hint}")
+    check_fields(values, FIELDS, where)
     if not isinstance(values.get("question"), str):
         raise UsageError(f"{where}: 'question' must be a text")
     answers = _typed(values, "answers", list, where)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -11,8 +10,22 @@ from typing import TYPE_CHECKING, Final
 from ragkit.errors import UsageError
 from ragkit_tune.data.ask import choose_passages
 from ragkit_tune.data.card import make_card
-from ragkit_tune.data.checks import FAULTS, Blocked, Row, check_questions, make_rows
-from ragkit_tune.data.clusters import Clusters, Division, cluster_documents, divide
+from ragkit_tune.data.checks import (
+    FAULTS,
+    FEWEST,
+    Blocked,
+    Row,
+    check_faults,
+    check_questions,
+    make_rows,
+)
+from ragkit_tune.data.clusters import (
+    TEST_SHARE,
+    Clusters,
+    Division,
+    cluster_documents,
+    divide,
+)
 from ragkit_tune.data.data_set import DataSet, Split, check_new_folder
 from ragkit_tune.data.gather import Gathering, Progress, check_hows, limit_rows
 from ragkit_tune.data.labelled import read_labels
@@ -26,8 +39,6 @@ if TYPE_CHECKING:
     from ragkit.settings.settings import Settings
     from ragkit.types import Hit
 
-FEWEST: Final = 50  # rows; fewer change a model by chance; arbitrary
-MAX_FAULTS: Final = 0.1  # share of rows that may be left out by faults
 # A passage of the test is no negative either: to be pushed away is to be trained on.
 _NEGATIVES_FROM: Final[Mapping[Split, Sequence[Split]]] = {
     "train": ("train",),
@@ -50,6 +61,7 @@ def make_data(
     max_tokens: int = 256,
     allow_dropped: bool = False,
     ask: int = 0,
+    test_share: float = TEST_SHARE,
     progress: Progress = lambda stage, done, total: None,
 ) -> DataSet:
     """Make rows to train an embedder or reranker with, from the documents of a knowledge base.
@@ -74,15 +86,12 @@ def make_data(
     gathering.label(labels)
     gathering.make(hows, rows=rows, language=language, seed=seed)
     left_out = gathering.left_out
-    passing = check_questions(gathering.questions, language, left_out)
-    questions = limit_rows(passing, rows, seed)
+    questions = limit_rows(check_questions(gathering.questions, language, left_out), rows, seed)
     count = sum(len(question.places) for question in questions)
-    _check_faults(count, left_out, allow_dropped)
-    _check_count(count, hows)
-    division, blocked = divide(questions, clusters, seed), Blocked()
+    _check(count, hows, left_out, allow_dropped)
+    division, blocked = divide(questions, clusters, seed, test_share), Blocked()
     split_rows = make_rows(questions, clusters, division, left_out, blocked)
-    _check_faults(len(split_rows), left_out, allow_dropped)
-    _check_count(len(split_rows), hows)
+    _check(len(split_rows), hows, left_out, allow_dropped)
     mined = _mine(split_rows, miner, clusters, division, blocked, progress)
     progress("writing", 0, 0)
     facts = {
@@ -90,6 +99,7 @@ def make_data(
         "language": language,
         "model": embedder.space.model,
         "seed": seed,
+        "test_share": test_share,
         "written_by": gathering.written_by,
     }
     quality = describe(mined, embedder, max_tokens)
@@ -110,24 +120,16 @@ def _settings(kb: KnowledgeBase) -> Settings:
     return kb.owner.settings if kb.owner else load_settings()
 
 
-def _check_count(count: int, hows: Sequence[str]) -> None:
+def _check(
+    count: int, hows: Sequence[str], left_out: Mapping[str, int], allow_dropped: bool
+) -> None:
+    check_faults(count, left_out, FAULTS, allow_dropped=allow_dropped)
     if count < FEWEST:
         tried = ", ".join(hows)
         raise UsageError(
             f"only {count} rows could be made by {tried}: a model needs {FEWEST} at least: ingest"
             " more documents, let people rate answers (`ragkit conversations feedback`), or write"
             " questions, for which `ragkit eval testset` makes a file to begin with, and pass --set"
-        )
-
-
-def _check_faults(count: int, left_out: Mapping[str, int], allow_dropped: bool) -> None:
-    faults = Counter({reason: n for reason, n in left_out.items() if reason in FAULTS})
-    considered = count + sum(left_out.values())
-    if faults.total() > MAX_FAULTS * considered and not allow_dropped:
-        listed = ", ".join(f"{reason} ({n})" for reason, n in faults.most_common())
-        raise UsageError(
-            f"{faults.total()} of {considered} rows have a fault: {listed}: mend them, or leave"
-            " them out with --allow-dropped"
         )
 
 

@@ -123,11 +123,11 @@ class Miner:
         if {language(hit.text), language(place.passage.text)} == {"en", "zh"}:
             return "in another language"
         if is_close:
-            return "as similar as the positive"
+            return "as close to the question as the right passage"
         if _holds_answer(hit.text, question, place):
             return "it holds the answer"
         if similarity(self._sign(hit), self._sign(place.passage)) >= SAME:
-            return "nearly the positive's text"
+            return "nearly the text of the right passage"
         return ""
 
     def _sign(self, hit: Hit) -> bytes:

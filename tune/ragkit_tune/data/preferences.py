@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from ragkit.answer.write.llm import refusal_in
 from ragkit.text.analyse import analyse
-from ragkit_tune.data.answered import AnsweredQuestion, rated_answers, renumbered
+from ragkit_tune.data.answered import rated_answers, renumbered
 from ragkit_tune.data.chat import DISTRACTORS, Origins, Row, Work, write
+from ragkit_tune.data.checks import FEWEST
 from ragkit_tune.data.collected import (
-    FEWEST,
     NO_OTHERS,
     NO_ROOM,
     Collected,
@@ -27,7 +27,7 @@ from ragkit_tune.data.collected import (
 )
 from ragkit_tune.data.data_set import DataSet, Split, check_new_folder
 from ragkit_tune.data.prompts import message_rows, numbered, right_refusal
-from ragkit_tune.data.questions import digest, folded
+from ragkit_tune.data.questions import Question, digest, folded
 
 if TYPE_CHECKING:
     from ragkit.knowledge.base import KnowledgeBase
@@ -85,7 +85,7 @@ def make_preference_rows(
     return write(out, kind, rows, collected, facts)
 
 
-Rated = dict[frozenset[str], dict[str, list[AnsweredQuestion]]]
+Rated = dict[frozenset[str], dict[str, list[Question]]]
 
 
 def _collect(work: Work, origins: Origins, language: str) -> tuple[Collected, Rated]:
@@ -97,7 +97,7 @@ def _collect(work: Work, origins: Origins, language: str) -> tuple[Collected, Ra
         for item in rated_answers(work.kb, work.settings, work.sources, rating, left_out):
             rated[shared_terms(item.text)][rating].append(item)
             # A disliked refusal does not say that the documents answer the question, nor where.
-            if item.is_answerable or rating == "up":
+            if item.places or rating == "up":
                 items.append(item)
     if origins.sampler:
         items += work.gather(replace(origins, feedback=False), left_out)
@@ -114,13 +114,13 @@ def shared_terms(question: str) -> frozenset[str]:
 
 
 def _by_question(
-    items: Iterable[tuple[AnsweredQuestion, Split]],
-) -> list[tuple[AnsweredQuestion, Split]]:
+    items: Iterable[tuple[Question, Split]],
+) -> list[tuple[Question, Split]]:
     """Return one of the questions that are the same, an answerable one where there is any."""
-    chosen: dict[frozenset[str], tuple[AnsweredQuestion, Split]] = {}
+    chosen: dict[frozenset[str], tuple[Question, Split]] = {}
     for item, split in items:
         present = chosen.get(shared_terms(item.text))
-        if present is None or (item.is_answerable and not present[0].is_answerable):
+        if present is None or (item.places and not present[0].places):
             chosen[shared_terms(item.text)] = (item, split)
     return list(chosen.values())
 
@@ -146,15 +146,15 @@ class _Judge:
         self.versions: set[str] = set()
         self.refused = 0
 
-    def rows(self, item: AnsweredQuestion, split: Split) -> list[Row]:
+    def rows(self, item: Question, split: Split) -> list[Row]:
         """Return the rows of a question."""
         is_allowed = self._collected.is_allowed(split)
         distractors = self._prompter.distractors(item, is_allowed)
-        if item.is_answerable:
+        if item.places:
             distractors = self._prompter.filled(item, distractors, is_allowed)
         prompt = self._prompter.prompt(item, distractors)
         if prompt is None:
-            self._collected.left_out[NO_ROOM if item.is_answerable else NO_OTHERS] += 1
+            self._collected.left_out[NO_ROOM if item.places else NO_OTHERS] += 1
             return []
         good, bad = self._of_users(item, prompt)
         if self._sampler:
@@ -163,7 +163,7 @@ class _Judge:
         good = list(dict.fromkeys(good))
         bad = [answer for answer in dict.fromkeys(bad) if answer not in good]
         self.versions.add(prompt.version)
-        self.refused += not item.is_answerable
+        self.refused += not item.places
         written = list(
             self._pairs(item, prompt, good, bad)
             if self._kind == "preference"
@@ -173,7 +173,7 @@ class _Judge:
             self._collected.left_out[EQUAL if self._sampler else ONE_SIDED] += 1
         return written
 
-    def _of_users(self, item: AnsweredQuestion, prompt: Prompt) -> tuple[list[str], list[str]]:
+    def _of_users(self, item: Question, prompt: Prompt) -> tuple[list[str], list[str]]:
         """Return the answers that users liked and disliked, with the prompt's numbers.
 
         A disliked answer may cite what does not stand there; it loses that marker.
@@ -186,24 +186,24 @@ class _Judge:
         ]
         return [answer for answer in good if answer], [answer for answer in bad if answer]
 
-    def _of_model(self, item: AnsweredQuestion, prompt: Prompt) -> tuple[list[str], list[str]]:
+    def _of_model(self, item: Question, prompt: Prompt) -> tuple[list[str], list[str]]:
         """Return a model's answers that ragkit's check supports, and those that it does not."""
         assert self._sampler is not None
         good: list[str] = []
         bad: list[str] = []
         for answer in self._sampler(prompt.messages, self._samples):
             checked = self._prompter.check(answer, prompt)
-            is_right = checked.is_supported if item.is_answerable else checked.is_refusal
+            is_right = checked.is_supported if item.places else checked.is_refusal
             (good if is_right else bad).append(answer)
         reference = numbered(item.answer, item.places, prompt) if item.answer else None
-        if not item.is_answerable:
+        if not item.places:
             good = good or [right_refusal(item.text)]
         elif not good and reference and self._prompter.check(reference, prompt).is_supported:
             good = [reference]
         return good, bad
 
     def _pairs(
-        self, item: AnsweredQuestion, prompt: Prompt, good: list[str], bad: list[str]
+        self, item: Question, prompt: Prompt, good: list[str], bad: list[str]
     ) -> Iterator[Row]:
         # Of two answers that refuse in other words none is better.
         pairs = [
@@ -218,12 +218,12 @@ class _Judge:
             }
 
     def _singles(
-        self, item: AnsweredQuestion, prompt: Prompt, good: list[str], bad: list[str]
+        self, item: Question, prompt: Prompt, good: list[str], bad: list[str]
     ) -> Iterator[Row]:
         for answer, label in [*((text, True) for text in good), *((text, False) for text in bad)]:
             yield self._row(item, prompt, answer) | {"completion": answer, "label": label}
 
-    def _row(self, item: AnsweredQuestion, prompt: Prompt, *answers: str) -> dict[str, Any]:
+    def _row(self, item: Question, prompt: Prompt, *answers: str) -> dict[str, Any]:
         return {
             "id": digest(item.text, *answers)[:12],
             "prompt": message_rows(prompt.messages),

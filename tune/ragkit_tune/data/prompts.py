@@ -17,9 +17,9 @@ from ragkit.errors import SettingsError
 from ragkit.prompts.messages import Prompt, build_prompt, default_budget
 from ragkit.prompts.templates import Templates
 from ragkit.types import Draft, Hit, Message
-from ragkit_tune.data.answered import AnsweredQuestion, renumbered
+from ragkit_tune.data.answered import renumbered
 from ragkit_tune.data.negatives import Miner
-from ragkit_tune.data.questions import Place, drawn
+from ragkit_tune.data.questions import Place, Question, drawn
 
 if TYPE_CHECKING:
     from ragkit.knowledge.base import KnowledgeBase
@@ -55,12 +55,12 @@ class Prompter:
         self._seed = seed
         self._documents = {document.id: document for document in sources.documents}
 
-    def distractors(self, item: AnsweredQuestion, is_allowed: IsAllowed) -> list[Hit]:
+    def distractors(self, item: Question, is_allowed: IsAllowed) -> list[Hit]:
         """Find passages that are close to a question and do not answer it.
 
         For a question that the documents do not answer these are the best that a search finds.
         """
-        if not item.is_answerable:
+        if not item.places:
             return self._search(item.text, is_allowed)
         hits: dict[str, Hit] = {}
 
@@ -68,11 +68,11 @@ class Prompter:
             hits[hit.text] = hit
             return is_allowed(hit)
 
-        rivals = self._miner.mine(item.as_question(), item.places[0], note)
+        rivals = self._miner.mine(item, item.places[0], note)
         return [hits[text] for text in rivals.negatives]
 
     def filled(
-        self, item: AnsweredQuestion, distractors: Sequence[Hit], is_allowed: IsAllowed
+        self, item: Question, distractors: Sequence[Hit], is_allowed: IsAllowed
     ) -> list[Hit]:
         """Add what else a search finds where distractors are few, beside the right passages.
 
@@ -85,7 +85,7 @@ class Prompter:
         return [*distractors, *hits][: self._distractors]
 
     def prompt(
-        self, item: AnsweredQuestion, distractors: Sequence[Hit], *, gold: bool = True
+        self, item: Question, distractors: Sequence[Hit], *, gold: bool = True
     ) -> Prompt | None:
         """Render a question with its passages among others; None where none fits.
 
@@ -97,7 +97,7 @@ class Prompter:
             return None
 
         def in_drawn_order(hits: Sequence[Hit]) -> Sequence[Hit]:
-            return sorted(hits, key=lambda hit: drawn(self._seed, item.text, hit.uri, hit.start))
+            return sorted(hits, key=lambda hit: drawn(self._seed, item.text, hit.text, hit.start))
 
         try:
             return build_prompt(

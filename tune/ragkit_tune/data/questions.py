@@ -41,7 +41,9 @@ class Place:
 class Question:
     """A question with its labels; `group` names what several questions share, "" for nothing.
 
-    `grades` are of documents by URI; `answers` are short texts that answer.
+    A question without places is one that the documents do not answer. `grades` are of documents by
+    URI; `answers` are short texts that answer; `answer` is a whole one, whose markers count the
+    places from [1], "" where none is known.
     """
 
     text: str
@@ -51,12 +53,14 @@ class Question:
     group: str = ""
     answers: tuple[str, ...] = ()
     grades: Mapping[str, int] = field(default_factory=dict)
+    answer: str = ""
 
     @property
     def id(self) -> str:
-        """Return a hash of the question and its first passage."""
-        first = self.places[0].passage
-        return digest(self.text, first.uri, first.start)[:12]
+        """Return a hash of the question, its first passage's text and place, and its answer."""
+        first = self.places[0].passage if self.places else None
+        where = (first.text, first.start) if first else ("", 0)
+        return digest(self.text, *where, *([self.answer] if self.answer else []))[:12]
 
     @property
     def uris(self) -> tuple[str, ...]:

@@ -70,5 +70,8 @@ def _run(command: Sequence[str]) -> dict[str, Any]:
         if isinstance(report, dict):
             return report
     lines = process.stderr.strip().splitlines() or [f"exit code {process.returncode}"]
-    reason = lines[-1].removeprefix("ragkit: ")[:500]
-    raise RagkitError(f"no questions could be made: {reason}")
+    # That command's own option; here a way to make questions is left out of --how.
+    reason = lines[-1].removeprefix("ragkit: ").replace(
+        "use --method rules", "leave out asked in --how"
+    )
+    raise RagkitError(f"no questions could be made: {reason[:500]}")

@@ -63,6 +63,10 @@ class Sources:
         self._cached: OrderedDict[int, Source] = OrderedDict()
         self._names: _Names | None = None
 
+    def at(self, uri: str) -> Document | None:
+        """Return the document that is stored under a URI."""
+        return self._by_uri.get(uri)
+
     def read(self, document: Document) -> Source:
         """Read one document's text and passages."""
         source = self._cached.pop(document.id, None)

@@ -17,6 +17,7 @@ from ragkit_tune.data.data_set import (
     write_rows,
     write_whole,
 )
+from ragkit_tune.data.labelled import label_line
 from ragkit_tune.data.quality import Odd
 from ragkit_tune.data.questions import digest
 
@@ -47,7 +48,7 @@ def write_data(
 def _pair(row: Row, clusters: Clusters) -> dict[str, Any]:
     question, passage = row.question, row.place.passage
     return PairRow(
-        digest(question.text, passage.uri, passage.start)[:12],
+        digest(question.text, passage.text, passage.start)[:12],
         question.text,
         passage.text,
         passage.uri,
@@ -63,36 +64,18 @@ def _pair(row: Row, clusters: Clusters) -> dict[str, Any]:
 def _test_lines(rows: Sequence[Row], clusters: Clusters) -> list[dict[str, Any]]:
     """Write the questions of the test as a labelled set of `ragkit eval`."""
     questions = {row.question.id: row.question for row in rows}
-    lines = []
-    for name, question in questions.items():
-        first = question.places[0].passage
-        spans = [
-            {
-                "document": place.passage.uri,
-                "start": place.span.start,
-                "end": place.span.end,
-            }
-            for place in question.places
-            if place.is_exact
-        ]
-        line = {
-            "id": name,
-            "question": question.text,
-            "answers": list(question.answers),
-            "relevant": dict(question.grades) or dict.fromkeys(question.uris, 1),
-            "spans": spans,
-            "group": question.group or clusters.of[first.uri],
-            "tags": {"how": question.how, "language": question.language},
-        }
-        lines.append({key: value for key, value in line.items() if value} | {"answerable": True})
-    return lines
+    return [
+        label_line(question, question.group or clusters.of[question.places[0].passage.uri])
+        for question in questions.values()
+    ]
 
 
 def _review_line(odd: Odd) -> dict[str, Any]:
     question, passage = odd.row.question, odd.row.place.passage
     return {
-        "id": digest(question.text, passage.uri, passage.start)[:12],
+        "id": digest(question.text, passage.text, passage.start)[:12],
         "split": odd.row.split,
+        "how": question.how,
         "z": odd.z,
         "loss": odd.loss,
         "query": question.text,

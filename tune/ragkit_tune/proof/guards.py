@@ -71,11 +71,16 @@ def other_languages(questions: Path, collection: str, folder: Path) -> list[Guar
 
 
 def handbook_folder() -> Path | None:
-    """Return the folder of the example handbook; None where only the package is installed."""
-    import ragkit
+    """Return the folder of the example handbook, with a folder for each language in it.
 
-    folder = Path(ragkit.__file__).resolve().parents[1] / "examples" / "handbook"
-    return folder if folder.is_dir() else None
+    It lies beside this file in an installation, and among the examples in a checkout; None where
+    neither has it.
+    """
+    here = Path(__file__).resolve()
+    for folder in (here.parent / "handbook", here.parents[3] / "examples" / "handbook"):
+        if all((folder / code).is_dir() for code in _LANGUAGES):
+            return folder
+    return None
 
 
 def handbook_guards(
@@ -93,12 +98,13 @@ def handbook_guards(
     if handbook is None:
         return []
     space = hashlib.sha256(repr(active.space).encode()).hexdigest()[:8]
-    name = f"eval-handbook-{_hash_files(handbook)}-{space}"
+    places = [handbook / code for code in _LANGUAGES]
+    name = f"eval-handbook-{_hash_files(places)}-{space}"
     folder = settings.home / "tune" / ".guards" / name
     guards = [GuardSet(f"handbook-{code}", folder / f"{code}.jsonl", name) for code in _LANGUAGES]
     if not _is_stored(settings, name):
         progress("handbook: ingesting")
-        program(["ingest", str(handbook), "--collection", name], variables | _model_of(active))
+        program(["ingest", *map(str, places), "--collection", name], variables | _model_of(active))
     make_private(folder)
     for code, guard in zip(_LANGUAGES, guards, strict=True):
         if not guard.questions.exists():
@@ -131,9 +137,10 @@ def _is_stored(settings: Settings, collection: str) -> bool:
     return any(row.name == collection and row.chunks for row in stored)
 
 
-def _hash_files(folder: Path) -> str:
+def _hash_files(folders: Sequence[Path]) -> str:
     digest = hashlib.sha256()
-    for path in sorted(path for path in folder.rglob("*") if path.is_file()):
-        digest.update(path.relative_to(folder).as_posix().encode())
-        digest.update(path.read_bytes())
+    for folder in folders:
+        for path in sorted(path for path in folder.rglob("*") if path.is_file()):
+            digest.update(path.relative_to(folder.parent).as_posix().encode())
+            digest.update(path.read_bytes())
     return digest.hexdigest()[:8]

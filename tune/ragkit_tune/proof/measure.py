@@ -8,7 +8,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from ragkit.errors import UsageError
 from ragkit_tune.data.data_set import read_objects
 from ragkit_tune.proof.candidate import Candidate
 from ragkit_tune.proof.guards import (
@@ -25,6 +24,7 @@ from ragkit_tune.proof.programs import (
     run_ragkit,
     variables_of,
 )
+from ragkit_tune.proof.served import compared_model
 from ragkit_tune.proof.spaces import build_space, drop_space, name_space
 from ragkit_tune.proof.verdict import Difference
 
@@ -34,10 +34,12 @@ if TYPE_CHECKING:
     from ragkit.store.vectors.active_space import KeptSpace
 
 # Of answers: a model may find better and answer worse.
-ANSWER_MEASURES: Final = (ANSWER_MEASURE, "refused_rightly", "citation_validity", "groundedness")
-_ADAPTER_GUARDS: Final = ("refused_rightly", "citation_validity")
+# A model that stops citing has no citations that could be wrong: its recall falls.
+_ADAPTER_GUARDS: Final = ("refused_rightly", "citation_validity", "citation_recall")
+ANSWER_MEASURES: Final = (ANSWER_MEASURE, *_ADAPTER_GUARDS, "groundedness")
 _NO_HANDBOOK: Final = (
-    "the example handbook is not installed: nothing guards against forgetting but --guard SET"
+    "not guarded by the example handbook, which is not installed here: name questions of another"
+    " subject with --guard SET=COLLECTION"
 )
 
 Progress = Callable[[str], None]
@@ -80,10 +82,12 @@ class Measuring:
     collection: str
     folder: Path
     spaces: list[tuple[str, KeptSpace]] = field(default_factory=list)
+    baseline: str = ""
 
     def run(self) -> Measured:
         """Measure; on an error the vectors that were built are deleted."""
         proof = self.proof
+        self.baseline = self._baseline()
         variables = variables_of(proof.settings)
         guards = self._guards(variables)
         with ExitStack() as on_error:
@@ -126,6 +130,7 @@ class Measuring:
         elif candidate.kind == "reranker":
             changed = {"RAGKIT_RERANKER": str(candidate.model)}
         else:
+            variables = {**variables, "RAGKIT_LLM_MODEL": self.baseline}
             changed = {"RAGKIT_LLM_MODEL": candidate.name}
         return Evaluations(
             proof.program,
@@ -151,7 +156,7 @@ class Measuring:
 
     def _measure_search(self, evaluations: Evaluations) -> Measured:
         main = evaluations.search("hybrid", self.questions, self.collection)
-        measured = Measured(main, self._baseline())
+        measured = Measured(main, self.baseline)
         if self.proof.candidate.kind == "embedder":
             dense = evaluations.search("dense", self.questions, self.collection, "dense")
             measured.reported.append(dense)
@@ -162,21 +167,21 @@ class Measuring:
         return measured
 
     def _measure_answers(self, evaluations: Evaluations) -> Measured:
-        if self.proof.settings.llm_url is None:
-            raise UsageError(
-                "an adapter is proven by its answers, and no language model is set: serve it beside"
-                f" its base (`ragkit model serve BASE --lora {self.proof.candidate.name}="
-                f"{self.proof.candidate.model}`) and set RAGKIT_LLM_URL and RAGKIT_LLM_MODEL"
-            )
         rows = evaluations.answers("answers", self.questions, self.collection, ANSWER_MEASURES)
         by_measure = {row.measure: row for row in rows}
-        measured = Measured(by_measure.pop(ANSWER_MEASURE), self._baseline())
+        measured = Measured(by_measure.pop(ANSWER_MEASURE), self.baseline)
         for name, row in by_measure.items():
             side = measured.guards if name in _ADAPTER_GUARDS else measured.reported
             side.append(replace(row, name=name))
+        self.proof.notes += [
+            f"{name} guards nothing: the answers of one model, or of both, have no value of it"
+            for name in _ADAPTER_GUARDS
+            if name not in by_measure
+        ]
         return measured
 
     def _baseline(self) -> str:
+        """Name what the candidate is compared with. Raises UsageError for an unserved adapter."""
         settings = self.proof.settings
         if self.proof.candidate.kind == "embedder":
             return name_space(self.active)
@@ -185,7 +190,7 @@ class Measuring:
 
             named = settings.reranker
             return "no reranker" if named is None else str(masked("reranker", named))
-        return settings.llm_model or "the server's first model"
+        return compared_model(self.proof.candidate, settings)
 
 
 def _has_answers(questions: Path) -> bool:

@@ -77,6 +77,11 @@ def data_lines(card: Mapping[str, Any], recipe: Mapping[str, Any]) -> Iterator[s
     left_out = card.get("left_out") or {}
     if left_out:
         yield "- Left out: " + ", ".join(f"{n} ({_cell(why)})" for why, n in left_out.items()) + "."
+    if card.get("prompts"):
+        yield (
+            f"- Prompts: version {_cell(', '.join(map(str, card['prompts'])))}; it answers best to"
+            " the same."
+        )
     writer = str(card.get("written_by") or "")
     yield f"- The questions were written by {_cell(writer) or 'people and rules'}."
     if writer and writer in {str(card.get("judged_by") or ""), str(recipe.get("teacher") or "")}:

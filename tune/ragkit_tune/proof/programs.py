@@ -18,7 +18,13 @@ if TYPE_CHECKING:
 
 MEASURE: Final = "ndcg@10"  # of hybrid search: what a proof of an embedder or reranker decides by
 ANSWER_MEASURE: Final = "answer_score"  # of answers: what a proof of an adapter decides by
-_PASSED: Final = ("home", "database_url", "tenant", "embed_device")
+# Settings that a program must share with a proof whose settings come from no file or variable.
+_PASSED: Final = (
+    *("home", "database_url", "tenant", "embed_device", "prompts"),
+    *("llm_url", "llm_api_key", "llm_model", "llm_tokenizer", "llm_context_tokens"),
+    *("llm_budget_tokens", "llm_temperature", "llm_max_tokens", "llm_seed"),
+    *("llm_timeout_s", "llm_total_timeout_s"),
+)
 _SOME_FAILED: Final = 3  # the exit code when some questions ended in an error, which count 0
 _OUTPUT_CHARS: Final = 400
 
@@ -38,7 +44,7 @@ def run_ragkit(arguments: Sequence[str], variables: Mapping[str, str]) -> str:
         text=True,
         errors="replace",
         check=False,
-        env={**os.environ, **variables},
+        env={**_inherited(variables), **variables},
     )
     if process.returncode not in {0, _SOME_FAILED}:
         lines = [line for line in process.stderr.splitlines() if line.strip()]
@@ -49,8 +55,17 @@ def run_ragkit(arguments: Sequence[str], variables: Mapping[str, str]) -> str:
     return process.stdout
 
 
+def _inherited(variables: Mapping[str, str]) -> dict[str, str]:
+    """Return this process's variables but those that name a file in the place of a passed one."""
+    return {
+        name: value
+        for name, value in os.environ.items()
+        if name.upper().removesuffix("_FILE") not in variables
+    }
+
+
 def variables_of(settings: Settings) -> dict[str, str]:
-    """Return the variables that bring a program to the same database as these settings."""
+    """Return the variables that bring a program to the same database and language model."""
     variables = {}
     for name in _PASSED:
         value: Any = getattr(settings, name)
@@ -97,7 +112,10 @@ class Evaluations:
     def answers(
         self, name: str, questions: Path, collection: str, measures: Sequence[str]
     ) -> list[Difference]:
-        """Compare what both answer, by those of the measures that the questions have values of."""
+        """Compare what both answer, by those of the measures that both have values of.
+
+        A model that cites nothing, say, has no value of how valid its citations are.
+        """
         return self._compare("rag", name, questions, collection, [], measures)
 
     def _compare(
@@ -109,16 +127,19 @@ class Evaluations:
         options: Sequence[str],
         measures: Sequence[str],
     ) -> list[Difference]:
-        files = []
+        files, shared = [], list(dict.fromkeys(measures))
         for side, (side_options, variables) in self._sides.items():
             self.progress(f"{name}: {side}")
             file = self.folder / f"{name}-{side}.jsonl"
             arguments = ["eval", command, str(questions), "--collection", collection, *options]
             arguments += [*side_options, "--out", str(file), "--label", side, "--overwrite"]
             printed = self.program([*arguments, "--json"], {**self.variables, **variables})
-            _check_errors(printed, name, side)
+            measured = _read_measured(printed, name, side)
+            shared = [measure for measure in shared if measure in measured]
             files.append(str(file))
-        picked = [part for measure in measures for part in ("--metric", measure)]
+        if not shared:
+            raise RagkitError(f"the runs of {name} share no value of {', '.join(measures)}")
+        picked = [part for measure in shared for part in ("--metric", measure)]
         printed = self.program(["eval", "compare", *files, *picked, "--json"], self.variables)
         return read_differences(name, printed)
 
@@ -133,10 +154,14 @@ def read_differences(name: str, printed: str) -> list[Difference]:
         raise RagkitError(f"`ragkit eval compare` printed no comparison: {error}") from error
 
 
-def _check_errors(printed: str, name: str, side: str) -> None:
-    """Raise RagkitError where questions ended in an error: they count 0, and prove nothing."""
+def _read_measured(printed: str, name: str, side: str) -> frozenset[str]:
+    """Return the measures that a run has values of.
+
+    Raises RagkitError where questions ended in an error: they count 0, and prove nothing.
+    """
     try:
         summary = json.loads(printed)
+        measured = frozenset(summary.get("scores", ()))
         errors = int(summary.get("errors", 0))
         first = next((row["error"] for row in summary.get("worst", ()) if row["error"]), "")
     except (ValueError, KeyError, TypeError, AttributeError) as error:
@@ -146,6 +171,7 @@ def _check_errors(printed: str, name: str, side: str) -> None:
             f"{errors} questions of {name} ended in an error with the {side}, the first as"
             f" {first[:_OUTPUT_CHARS]!r}: correct that, and prove the model again"
         )
+    return measured
 
 
 def _difference(name: str, row: Mapping[str, Any]) -> Difference:

@@ -28,7 +28,9 @@ FORMAT: Final = 1
 NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 CHECKPOINT: Final = re.compile(r"step-(\d{6,})")
 INTERRUPTED: Final = "interrupted: the process that ran it is gone"
+ROWS: Final = "data"  # beside the runs: the rows that `ragkit tune embedder` makes
 _LOCK: Final = ".lock"
+_LOOK_S: Final = 0.5  # arbitrary: longer than another process looks at the lock
 _MAX_BYTES: Final = 16_000_000  # of run.json; arbitrary, bounds what a damaged file costs
 
 
@@ -96,7 +98,8 @@ class RunFolder:
     def locked(self) -> Iterator[None]:
         """Keep others from working on the run. Raises BusyError when a process does."""
         with FileLock(self.path / _LOCK) as lock:
-            if not lock.try_exclude():
+            # `is_locked`, as a list of runs asks, holds the lock for a moment.
+            if not lock.try_exclude(timeout_s=_LOOK_S):
                 raise BusyError(
                     f"run {self.name} is going on: wait for it, or end it with"
                     f" `ragkit tune runs stop {self.name}`"
@@ -233,6 +236,19 @@ def check_name(name: str) -> None:
         )
 
 
+def check_new_name(home: Path, name: str) -> None:
+    """Raise UsageError unless a run can be made by this name; call it before the work."""
+    check_name(name)
+    path = runs_folder(home) / name
+    if RunFolder(path).file.exists():
+        raise UsageError(
+            f"there is a run {name} already: name another, or remove it with"
+            f" `ragkit tune runs delete {name}`"
+        )
+    if name == ROWS or path.exists():
+        raise UsageError(f"{path} holds other files of ragkit: name the run otherwise")
+
+
 def now() -> str:
     """Return this moment as run.json has it."""
     return datetime.now(UTC).isoformat(timespec="seconds")
@@ -252,15 +268,9 @@ def write_private(path: Path, text: str) -> None:
 
 
 def _make_named(parent: Path, name: str) -> Path:
-    check_name(name)
     path = parent / name
-    try:
-        path.mkdir(mode=0o700)
-    except FileExistsError as error:
-        raise UsageError(
-            f"there is a run {name} already: name another, or remove it with"
-            f" `ragkit tune runs delete {name}`"
-        ) from error
+    check_new_name(parent.parent, name)
+    path.mkdir(mode=0o700)
     return path
 
 

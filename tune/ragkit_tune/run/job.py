@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -18,14 +17,14 @@ if TYPE_CHECKING:
 
 WORKERS: Final = Path(__file__).parents[1] / "worker"
 _METHODS: Final = {"sft": "sft", "dpo": "preference", "kto": "preference", "grpo": "grpo"}
-_ROWS: Final[Mapping[str, tuple[str, ...]]] = {
-    "embedder": ("pairs",),
-    "reranker": ("pairs",),
-    "reward": ("preference",),
-    "sft": ("chat",),
-    "dpo": ("preference",),
-    "kto": ("completion",),
-    "grpo": ("chat",),
+_ROWS: Final = {
+    "embedder": "pairs",
+    "reranker": "pairs",
+    "reward": "preference",
+    "sft": "chat",
+    "dpo": "preference",
+    "kto": "completion",
+    "grpo": "chat",
 }
 _PURPOSES: Final = {"embedder": "embedding model", "reranker": "reranker"}
 
@@ -46,14 +45,20 @@ def packages(recipe: Recipe) -> tuple[str, ...]:
     return (*common, *kind, *lora, *eight_bits, *zero)
 
 
+def rows_kind(recipe: Recipe) -> str:
+    """Return which kind of rows a recipe trains on, a value of `ragkit tune data --kind`."""
+    return _ROWS[recipe.method if recipe.kind == "adapter" else recipe.kind]
+
+
 def read_rows(recipe: Recipe) -> DataSet:
     """Read the recipe's data folder. Raises UsageError when its rows are of another kind."""
     data = read_data_set(Path(recipe.data).expanduser())
-    name = recipe.method if recipe.kind == "adapter" else recipe.kind
-    if data.rows_kind not in _ROWS[name]:
+    kind = rows_kind(recipe)
+    if data.rows_kind != kind:
+        name = recipe.method if recipe.kind == "adapter" else recipe.kind
         raise UsageError(
-            f"{recipe.data} has rows of kind {data.rows_kind}, and {name} is trained on"
-            f" {' or '.join(_ROWS[name])}: make them with `ragkit tune data`"
+            f"{recipe.data} has rows of kind {data.rows_kind}, and {name} is trained on {kind}:"
+            f" make them with `ragkit tune data --kind {kind}`"
         )
     for split in ("train", "dev"):
         if not data.counts[split]:

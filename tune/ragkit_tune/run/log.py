@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+REWARDS: Final = ("reward", "supported", "covered", "refused")  # means over answers, of GRPO
+
 _MAX_LINE_BYTES: Final = 1_000_000  # arbitrary; a line of a step has some hundred bytes
 _TAIL_BYTES: Final = 20_000  # of the worker's output, in which the last step's line stands
 _STEP: Final = re.compile(
@@ -33,16 +35,20 @@ class Progress:
 
 @dataclass(frozen=True, slots=True)
 class Log:
-    """A run's log. `measurements` are those of the dev set by step, `events` in their order."""
+    """A run's log. `measurements` are those of the dev set by step, `events` in their order.
+
+    `rewards` are the means over the answers of a batch, of GRPO alone.
+    """
 
     steps: tuple[Mapping[str, Any], ...]
     measurements: tuple[Mapping[str, Any], ...]
     events: tuple[Mapping[str, Any], ...]
+    rewards: tuple[Mapping[str, Any], ...] = ()
 
 
 def read_log(path: Path) -> Log:
     """Read a run's log as far as it is written; no file is an empty log."""
-    steps, measurements, events = [], [], []
+    steps, measurements, events, rewards = [], [], [], []
     for values in read_entries(path):
         if "event" in values:
             events.append(values)
@@ -50,7 +56,9 @@ def read_log(path: Path) -> Log:
             measurements.append(values)
         elif "loss" in values:
             steps.append(values)
-    return Log(tuple(steps), tuple(measurements), tuple(events))
+        elif "reward" in values:
+            rewards.append(values)
+    return Log(tuple(steps), tuple(measurements), tuple(events), tuple(rewards))
 
 
 def read_entries(path: Path) -> list[dict[str, Any]]:
@@ -66,7 +74,7 @@ def describe_entry(entry: Mapping[str, Any]) -> str:
         return f"{step}{entry['event']}" + (f" {json.dumps(others)}" if others else "")
     if "dev" in entry:
         return f"{step}dev " + ", ".join(f"{name} {v:.4f}" for name, v in entry["dev"].items())
-    names = ("loss", "grad_norm", "learning_rate", "tokens", "seconds")
+    names = ("loss", "grad_norm", "learning_rate", "tokens", "seconds", *REWARDS)
     numbers = ", ".join(f"{name} {entry[name]}" for name in names if name in entry)
     rows = ", ".join(map(str, entry.get("rows") or ()))
     return f"{step}{numbers}" + (f" (rows {rows})" if rows else "")

@@ -10,7 +10,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from time import monotonic, sleep
-from typing import Final
+from typing import Final, TextIO
 
 from ragkit.errors import BusyError, ModelError, UsageError
 from ragkit.system.private_files import private
@@ -91,9 +91,7 @@ def stop(name: str, *, home: Path) -> Run:
         with open(folder.stop_request, "w", encoding="utf-8", opener=private):
             pass
     except OSError as error:
-        raise UsageError(
-            f"{folder.stop_request} cannot be written ({error.strerror}): make room on its disk"
-        ) from error
+        raise _unwritten(folder.stop_request, error) from error
     end = monotonic() + _STOP_WAIT_S
     while folder.is_locked():
         if monotonic() > end:
@@ -118,9 +116,7 @@ def _train(run: Run, recipe: Recipe, interpreter: Path, on_stage: OnStage, on_st
         launcher = write_launcher(recipe, folder.path / "accelerate.json")
         folder.stop_request.unlink(missing_ok=True)
     except OSError as error:
-        raise UsageError(
-            f"{folder.path} cannot be written ({error.strerror}): make room on its disk"
-        ) from error
+        raise _unwritten(folder.path, error) from error
     folder.update(state="running", failure="", ended_at=None)
     stops = _StopRequests(folder)
     try:
@@ -137,20 +133,27 @@ def _train(run: Run, recipe: Recipe, interpreter: Path, on_stage: OnStage, on_st
         if recipe.kind == "embedder" and not reason and folder.model.is_dir():
             complete_embedder(base.folder, folder.model)
     except BaseException as error:
-        _ended(folder, "stopped", f"interrupted: {type(error).__name__}")
+        _ended(folder, "stopped", _interruption(error))
         raise
-    if stops.is_asked:
+    if stops.is_asked and reason:
         return _ended(folder, "stopped", "ended by `ragkit tune runs stop`")
     if not reason and not folder.model.is_dir():
         reason = "the worker wrote no model"
     if reason:
         failure = output.stopped or _explained(reason)
         _ended(folder, "failed", failure)
-        raise ModelError(
-            f"run {run.name} failed: {failure} (log: {folder.output}; `ragkit tune runs resume"
-            f" {run.name}` goes on from the last checkpoint)"
-        )
+        resumes = f"; `ragkit tune runs resume {run.name}` goes on from the last checkpoint"
+        hint = resumes if folder.last_checkpoint() else ""
+        raise ModelError(f"run {run.name} failed: {failure} (log: {folder.output}{hint})")
     return _ended(folder, "finished", "")
+
+
+def _interruption(error: BaseException) -> str:
+    if isinstance(error, KeyboardInterrupt):
+        return "interrupted by Ctrl-C"
+    if isinstance(error, SystemExit):  # which the command line makes of the signal
+        return "ended by SIGTERM"
+    return f"interrupted by {type(error).__name__}: {error}"
 
 
 def _explained(reason: str) -> str:
@@ -187,13 +190,16 @@ def _ended(folder: RunFolder, state: str, failure: str) -> Run:
 class _Output:
     """The worker's lines: all into a file, stages and steps to the caller."""
 
-    write: Callable[[str], object]
+    file: TextIO
     on_stage: OnStage
     on_step: OnStep
     stopped: str = ""
 
     def read_line(self, line: str) -> None:
-        self.write(f"{line}\n")
+        try:
+            self.file.write(f"{line}\n")
+        except OSError as error:
+            raise _unwritten(Path(self.file.name), error) from error
         if line.startswith("stage: "):
             self.on_stage(line.removeprefix("stage: "))
         elif line.startswith("stopped: "):
@@ -207,11 +213,16 @@ def _output(folder: RunFolder, on_stage: OnStage, on_step: OnStep) -> Iterator[_
     try:
         file = open(folder.output, "a", buffering=1, encoding="utf-8", opener=private)  # noqa: SIM115
     except OSError as error:
-        raise UsageError(
-            f"{folder.output} cannot be written ({error.strerror}): make room on its disk"
-        ) from error
-    with file:
-        yield _Output(file.write, on_stage, on_step)
+        raise _unwritten(folder.output, error) from error
+    try:
+        yield _Output(file, on_stage, on_step)
+    finally:
+        with suppress(OSError):  # of a line that could not be written, which was told
+            file.close()
+
+
+def _unwritten(path: Path, error: OSError) -> UsageError:
+    return UsageError(f"{path} cannot be written ({error.strerror}): make room on its disk")
 
 
 @dataclass(slots=True)

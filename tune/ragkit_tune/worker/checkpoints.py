@@ -8,9 +8,12 @@ because it would be another run.
 from __future__ import annotations
 
 import json
+import math
 import os
 import shutil
-from collections.abc import Callable
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, Final
@@ -21,6 +24,7 @@ from transformers import TrainerCallback
 
 ABOUT: Final = "checkpoint.json"
 UNWRITTEN: Final = (OSError, RuntimeError, SafetensorError)  # what a full disk raises
+TRAINABLE: Final = "trainable.safetensors"
 NEWEST: Final = 2  # that stay, beside the best
 _PACKAGES: Final = ("torch", "transformers", "sentence-transformers", "accelerate", "peft", "trl")
 
@@ -52,10 +56,10 @@ class Stopping(TrainerCallback):
         self._patience = patience
         self._seconds = minutes * 60
         self._sign = -1.0 if is_lower_better else 1.0
+        self.is_asked = False  # to end, by SIGTERM
         self.best: float | None = None
         self.best_step = 0
         self.without = 0
-        self._measured = 0
 
     def state(self) -> dict[str, Any]:
         """Return what a checkpoint keeps of the measurements."""
@@ -66,17 +70,48 @@ class Stopping(TrainerCallback):
         self.best, self.best_step = state["best"], state["best_step"]
         self.without = state["without"]
 
+    @property
+    def is_patient(self) -> bool:
+        """Whether the measurements let the run go on."""
+        return self.without < self._patience
+
+    @contextmanager
+    def listening(self) -> Iterator[None]:
+        """Save and end after the step at hand when the process is asked to end, by SIGTERM."""
+
+        def ask(*_: object) -> None:
+            self.is_asked = True
+
+        previous = signal.signal(signal.SIGTERM, ask)
+        try:
+            yield
+        finally:
+            signal.signal(signal.SIGTERM, previous)
+
+    def measure_base(self, model: Any) -> None:
+        """Write down what the base reaches, before the first step."""
+        self._log.write(step=0, dev=self._measure(model), seconds=0.0)
+
     def on_step_end(
         self, args: Any, state: Any, control: Any, model: Any = None, **context: Any
     ) -> None:
         """Measure every so many steps, and at the last one."""
-        is_over = from_first(0 < self._seconds <= self._log.seconds)
+        is_over = 0 < self._seconds <= self._log.seconds
+        self.is_asked, is_over = from_first((self.is_asked, is_over))
+        if self.is_asked:
+            control.should_save = control.should_training_stop = True
+            return
         if state.global_step % self._save_every == 0:
             control.should_save = True
         if state.global_step % self._every and state.global_step < state.max_steps and not is_over:
             return
         values = from_first(self._measure(model))
         score = self._sign * values[self._name]
+        if not math.isfinite(score):
+            raise StopError(
+                f"dev {self._name} of step {state.global_step} is {values[self._name]}: lower"
+                " learning_rate; the last checkpoint is good"
+            )
         if self.best is None or score > self.best:
             self.best, self.best_step, self.without = score, state.global_step, 0
         else:
@@ -87,7 +122,7 @@ class Stopping(TrainerCallback):
             + (", the best so far" if self.best_step == state.global_step else "")
         )
         control.should_save = True
-        if is_over or self.without >= self._patience:
+        if is_over or not self.is_patient:
             reason = "time is up" if is_over else f"no better in {self.without} measurements"
             self._log.write(step=state.global_step, event=f"stopped early: {reason}")
             control.should_training_stop = True
@@ -99,6 +134,13 @@ class WholeCheckpoints:
     job: Job
     stopping: Stopping
     log_file: Log
+
+    def _save(self, output_dir: str | None = None, state_dict: Any = None) -> None:
+        assert output_dir is not None
+        save_trainable(self.model, Path(output_dir))  # type: ignore[attr-defined]
+
+    def _load_from_checkpoint(self, checkpoint_path: str, *rest: Any, **options: Any) -> None:
+        load_trainable(self.model, Path(checkpoint_path))  # type: ignore[attr-defined]
 
     def _get_output_dir(self, trial: Any = None) -> str:
         return str(Path(self.job.checkpoints) / ".writing")
@@ -132,6 +174,26 @@ class WholeCheckpoints:
                 f"checkpoint {step} cannot be written ({reason_of(error)}): make room, then resume"
                 " from the one before"
             ) from error
+
+
+def save_trainable(model: Any, folder: Path) -> None:
+    """Write the weights that are trained, whatever form the model's own folder has."""
+    from safetensors.torch import save_file
+
+    folder.mkdir(parents=True, exist_ok=True)
+    weights = {
+        name: w.detach().contiguous() for name, w in model.named_parameters() if w.requires_grad
+    }
+    save_file(weights, folder / TRAINABLE)
+
+
+def load_trainable(model: Any, folder: Path) -> None:
+    """Load the weights of a checkpoint of the same recipe. Raises StopError for another model's."""
+    from safetensors.torch import load_file
+
+    _, unexpected = model.load_state_dict(load_file(folder / TRAINABLE), strict=False)
+    if unexpected:
+        raise StopError(f"{folder} has weights of another model: start a new run")
 
 
 def reason_of(error: BaseException) -> str:

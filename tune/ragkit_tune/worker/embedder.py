@@ -7,28 +7,31 @@ from functools import partial
 from typing import Any, Final
 
 from batches import batches_of_run  # type: ignore[import-not-found]  # beside this script
-from guard import ROW, Guard, with_row_ids  # type: ignore[import-not-found]
+from guard import ROW  # type: ignore[import-not-found]
 from job import Job, Log, StopError, main  # type: ignore[import-not-found]
 from model_write import COMPARED, write_model  # type: ignore[import-not-found]
 from retrieval import corpus_of, measure_embedder  # type: ignore[import-not-found]
 from row_checks import check_lengths  # type: ignore[import-not-found]
 from training import (  # type: ignore[import-not-found]
     Rows,
+    add_lora,
     arguments,
+    as_loaded,
     dataset_of,
     different_rows,
     divisor,
     finish_training,
     is_first,
+    make_trainer,
     open_log,
     read_pairs,
     row_ids,
     run_within_memory,
-    stopping_of,
     total_steps,
     trainer_class,
     whole_batch,
 )
+from zeros import KeepZeros  # type: ignore[import-not-found]
 
 _SHOWN_CHARS: Final = 300  # of each text of the first row, in the log
 _IN_BATCH: Final = ("mnrl", "cached-mnrl", "gist")  # losses that see a batch whole
@@ -40,12 +43,11 @@ def train(job: Job) -> None:
     log = open_log(job)
     log.tell("stage: loading the model")
     batch = _batch(job, rows, log)
-    micro_batch = min(job.setting("micro_batch") or batch, batch)
 
     def attempt(job: Job, micro_batch: int) -> None:
         _attempt(job, rows, log, batch, micro_batch)
 
-    run_within_memory(job, log, micro_batch, attempt)
+    run_within_memory(job, log, batch, attempt)
 
 
 def _batch(job: Job, rows: Rows, log: Log) -> int:
@@ -60,9 +62,7 @@ def _batch(job: Job, rows: Rows, log: Log) -> int:
             " rows of more documents, or set negatives to 0"
         )
     if different < batch:
-        event = f"batches of {different} rows: the rows have too few different texts for {batch}"
-        log.write(step=0, event=event)
-        log.tell(f"stage: {event}")
+        log.note(f"batches of {different} rows: the rows have too few different texts for {batch}")
     return int(min(batch, different))
 
 
@@ -77,7 +77,7 @@ def _attempt(job: Job, rows: Rows, log: Log, batch: int, micro_batch: int) -> No
     model.prompts = {"query": job.prefixes["query"], "document": job.prefixes["passage"]}
     _check_lengths(model, rows, log)
     if job.setting("parameters") == "lora":
-        _add_lora(model, job)
+        add_lora(model, job, "FEATURE_EXTRACTION")
     corpus = corpus_of(rows.dev, rows.train)
 
     def measure(_: Any) -> dict[str, float]:
@@ -85,27 +85,26 @@ def _attempt(job: Job, rows: Rows, log: Log, batch: int, micro_batch: int) -> No
         return measure_embedder(embed, rows.dev, corpus)  # type: ignore[no-any-return]
 
     steps = total_steps(job, len(rows.train), batch)
-    stopping = stopping_of(job, log, steps, measure)
-    guard = Guard(log, steps)
     gpus = job.setting("gpus")
     is_in_batch = job.setting("loss") in _IN_BATCH
     at_once = batch // gpus if is_in_batch else divisor(batch // gpus, micro_batch)
     accumulation = batch // gpus // at_once
     make_batches = batches_of_run(steps * accumulation, gpus, unique=is_in_batch)
-    kind = trainer_class(SentenceTransformerTrainer, job, guard, stopping, log, make_batches)
-    trainer = kind(
+    trainer = make_trainer(
+        trainer_class(SentenceTransformerTrainer, make_batches),
+        job,
+        log,
+        steps,
+        measure,
+        callbacks=[KeepZeros(job, log)],
         model=model,
         args=_arguments(job, rows, steps, at_once, accumulation),
         train_dataset=dataset_of(_columns(job, rows)),
         loss=_loss(job, model, micro_batch, gpus),
-        callbacks=[stopping, guard],
     )
-    trainer.data_collator = Collator(trainer.data_collator)
-    if not job.resume:
-        log.write(step=0, dev=measure(model), seconds=0.0)
-    finish_training(trainer, job, stopping, log)
+    finish_training(trainer)
     if is_first():
-        _write(job, model, rows, limit, log)
+        _write(job, as_loaded(trainer), rows, limit, log)
 
 
 def _arguments(job: Job, rows: Rows, steps: int, at_once: int, accumulation: int) -> Any:
@@ -137,21 +136,6 @@ def encode(model: Any, texts: list[str], kind: str) -> Any:
     return model.encode(
         texts, prompt=prompt, normalize_embeddings=True, batch_size=32, show_progress_bar=False
     )
-
-
-class Collator:
-    """The trainer's collator without the row ids, with its attributes."""
-
-    def __init__(self, collator: Any) -> None:
-        self._collator = collator
-        self._collate = with_row_ids(collator)
-
-    def __call__(self, features: list[dict[str, Any]]) -> dict[str, Any]:
-        batch: dict[str, Any] = self._collate(features)
-        return batch
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._collator, name)
 
 
 def load(folder: str) -> Any:
@@ -237,18 +221,6 @@ def _named(model: Any, name: str) -> str | None:
     return name if (model.prompts or {}).get(name) else None
 
 
-def _add_lora(model: Any, job: Job) -> None:
-    from peft import LoraConfig, get_peft_model
-
-    config = LoraConfig(
-        task_type="FEATURE_EXTRACTION",
-        r=job.setting("rank"),
-        lora_alpha=job.setting("alpha"),
-        target_modules="all-linear",
-    )
-    model[0].model = get_peft_model(model[0].model, config)
-
-
 def _check_lengths(model: Any, rows: Rows, log: Log) -> None:
     """Show what is trained of the first row; name the rows that are cut, or refuse them."""
     tokenizer, limit = model.tokenizer, model.max_seq_length
@@ -261,11 +233,7 @@ def _check_lengths(model: Any, rows: Rows, log: Log) -> None:
         return max((len(tokenizer(text, truncation=False)["input_ids"]) for text in long_texts),
                    default=0)  # fmt: skip
 
-    def tell(text: str) -> None:
-        log.write(step=0, event=text)
-        log.tell(f"stage: {text}")
-
-    check_lengths(rows.train, count, limit, tell)
+    check_lengths(rows.train, count, limit, log.note)
     texts = (query + rows.train[0]["query"], passage + rows.train[0]["positive"])
     cut = tokenizer(list(texts), truncation=True, max_length=limit)["input_ids"]
     decoded = [tokenizer.decode(ids)[:_SHOWN_CHARS] for ids in cut]

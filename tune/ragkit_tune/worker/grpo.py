@@ -15,28 +15,13 @@ from contextlib import suppress
 from importlib.util import find_spec
 from typing import Any, Final
 
-from guard import ROW, Guard, named  # beside this script
-from job import Job, Log, StopError, main, read_rows
-from language_model import (
-    CAUSAL,
-    is_first,
-    load_base,
-    open_log,
-    run_trainer,
-    stopping_of,
-    trained_part,
-    trainer_arguments,
-    trainer_class,
-)
-from language_model_rows import (
-    Encoded,
-    Encoder,
-    load_tokenizer,
-    stop_tokens,
-)
+from guard import ROW, Guard, RowsOfStep, named  # beside this script
+from job import Job, Log, StopError, main, read_both
+from language_model import CAUSAL, guarded, make_model_trainer, open_run, trainer_arguments
+from language_model_rows import Encoded
 from language_model_write import write_result
 from sft import answer_of
-from training import dataset_of, run_within_memory, total_steps
+from training import dataset_of, finish_training, is_first, run_within_memory, total_steps
 
 GENERATIONS: Final = (8, 7, 6, 5, 4, 3, 2)  # answers to a prompt, 8 as TRL; more fit the batch not
 MOST_ANSWER_TOKENS: Final = 512  # TRL's default is 256, an answer with citations is longer
@@ -49,25 +34,24 @@ Row = dict[str, Any]
 
 def train(job: Job) -> None:
     """Train the job's base on its rows' questions and write the adapter, or the model."""
-    log = open_log(job)
-    log.tell("stage: reading the rows")
-    tokenizer = load_tokenizer(job.base)
-    encoder = Encoder(tokenizer, stop_tokens(job.base, tokenizer), job.setting("max_tokens"))
-    rows = read_rows(job.train, job.train_hash)
-    dev = read_rows(job.dev, job.dev_hash)[:MEASURED]
-    encoded = [encoder.encode(row["id"], row["messages"][:-1], answer_of(row)) for row in rows]
-    encoded_dev = [encoder.encode(row["id"], row["messages"][:-1], answer_of(row)) for row in dev]
+    log, encoder = open_run(job)
+    rows, dev = read_both(job)
+    dev = dev[:MEASURED]
+    encoded, encoded_dev = (
+        [encoder.encode(row["id"], row["messages"][:-1], answer_of(row)) for row in part]
+        for part in (rows, dev)
+    )
     encoder.check(encoded, log)
-    batch = job.setting("batch")
-    _generations(batch)
+    _generations(job.setting("batch"))
+    room = answer_room(job, [*encoded, *encoded_dev])
 
     with Rewards(_command(job), [*rows, *dev]) as rewards:
 
         def attempt(job: Job, micro_batch: int) -> None:
-            run = _Run(job, log, tokenizer, rewards, answer_room(job, [*encoded, *encoded_dev]))
+            run = _Run(job, log, encoder.tokenizer, rewards, room)
             run.train(rows, encoded_dev, micro_batch)
 
-        run_within_memory(job, log, min(job.setting("micro_batch") or batch, batch), attempt)
+        run_within_memory(job, log, job.setting("batch"), attempt)
 
 
 class Rewards:
@@ -178,7 +162,6 @@ class _Run:
         self._rewards = rewards
         self._answer_tokens = answer_tokens
         self._trainer: Any = None
-        self._guard: Any = None
         self._flat_steps = 0
         self._has_learnt = False
 
@@ -186,39 +169,32 @@ class _Run:
         """Train to the end and write the result."""
         from trl import GRPOConfig, GRPOTrainer
 
-        job, log = self._job, self._log
-        log.tell("stage: loading the model")
-        batch = job.setting("batch")
-        generations = _generations(batch)
+        job, log, tokenizer = self._job, self._log, self._tokenizer
+        generations = _generations(job.setting("batch"))
         answers = len(rows) * generations
-        steps = total_steps(job, answers)
-
-        def measure() -> dict[str, float]:
-            return self._measure(dev)
-
-        stopping = stopping_of(job, log, steps, measure, name="reward", is_lower_better=False)
-        self._guard = _Guard(log, steps)
-        args = GRPOConfig(
-            **trainer_arguments(job, answers, batch, micro_batch),
-            num_generations=generations,
-            max_completion_length=self._answer_tokens,
-        )
-        self._trainer = _trainer_class(GRPOTrainer, job, self._guard, stopping, log)(
-            model=load_base(job, CAUSAL),
+        self._trainer = make_model_trainer(
+            _answering(guarded(GRPOTrainer)),
+            job,
+            log,
+            tokenizer,
+            total_steps(job, answers),
+            lambda _: self._measure(dev),
+            decides="reward",
+            guard=_Guard,
+            has_row_ids=False,
+            args=GRPOConfig(
+                **trainer_arguments(job, answers, micro_batch),
+                num_generations=generations,
+                max_completion_length=self._answer_tokens,
+            ),
             reward_funcs=[self._reward],
-            args=args,
             train_dataset=dataset_of(_prompts(rows)),
-            processing_class=self._tokenizer,
-            peft_config=trained_part(job, CAUSAL),
-            callbacks=[stopping, self._guard],
         )
-        run_trainer(self._trainer, job, stopping, log, measure, has_row_ids=False)
+        finish_training(self._trainer)
         if not self._has_learnt and not job.resume:
             raise StopError(self._nothing_learnt(0.0, [row["id"] for row in rows]))
         if is_first():
-            first = dev[0]
-            ids = first.prompt + first.answer
-            write_result(job, self._trainer, self._tokenizer, ids, CAUSAL, log)
+            write_result(job, self._trainer, tokenizer, dev[0].ids, CAUSAL, log)
 
     def _reward(
         self, prompts: Any, completions: Any, completion_ids: Any, row: list[str], **rest: Any
@@ -226,8 +202,8 @@ class _Run:
         """Return the reward of each answer; answers to one prompt stand together."""
         texts = [messages[-1]["content"] for messages in completions]
         scores = self._score(row, texts)
-        self._guard.rows += list(dict.fromkeys(row))
-        self._guard.tokens += sum(map(len, completion_ids))
+        self._trainer.guard.rows += list(dict.fromkeys(row))
+        self._trainer.guard.tokens += sum(map(len, completion_ids))
         self._log.write(step=self._trainer.state.global_step + 1, **_means(scores))
         rewards = [float(score["reward"]) for score in scores]
         self._check_differences(row, rewards)
@@ -293,13 +269,11 @@ class _Run:
         return answer
 
 
-def _trainer_class(base: type, job: Job, guard: Guard, stopping: Any, log: Log) -> Any:
-    guarded = trainer_class(base, job, guard, stopping, log)
-
-    class AnsweringTrainer(guarded):  # type: ignore[misc, valid-type]
+def _answering(base: Any) -> Any:
+    class AnsweringTrainer(base):  # type: ignore[misc]
         def training_step(self, model: Any, inputs: Any, *rest: Any, **named: Any) -> Any:
             """Make the step: the rewards tell the guard its rows, not the batch."""
-            return base.training_step(self, model, inputs, *rest, **named)
+            return super(RowsOfStep, self).training_step(model, inputs, *rest, **named)
 
         def _prepare_inputs(self, generation_batch: Any) -> Any:
             """Draw answers. Raises StopError where bad weights show first."""

@@ -4,7 +4,7 @@ For any trainer of transformers, sentence-transformers or TRL:
 
     class Trainer(guard.RowsOfStep, SentenceTransformerTrainer): ...
     args.logging_steps = 1, args.logging_nan_inf_filter = False
-    trainer = Trainer(..., data_collator=guard.with_row_ids(collator),
+    trainer = Trainer(..., data_collator=guard.Collator(collator),
                       callbacks=[guard.Guard(log, total_steps)])
 
 Each dataset row carries its id in the column `row`, which the collator takes out. The trainer logs
@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from statistics import median
 from typing import Any, Final
 
@@ -68,6 +69,7 @@ class Guard(TrainerCallback):
             tokens=tokens,
             seconds=round(self._log.seconds, 3),
             rows=rows[:IDS_OF_BATCH],
+            **peak_memory(),
         )
         self._check(state.global_step, "loss", loss, self._losses, LOSS_FACTOR, rows)
         self._check(state.global_step, "gradient norm", norm, self._norms, NORM_FACTOR, rows)
@@ -133,17 +135,40 @@ class RowsOfStep:
         return super().training_step(model, inputs, *arguments, **options)  # type: ignore[misc]
 
 
-def with_row_ids(collate: Callable[[list[dict[str, Any]]], dict[str, Any]]) -> Any:
-    """Wrap a collator: it does not see the column of row ids, and the batch has them as a list."""
+class Collator:
+    """A trainer's collator, which does not see the column of row ids; the batch has them as a list.
 
-    def collate_rows(features: list[dict[str, Any]]) -> dict[str, Any]:
-        ids = [feature.pop(ROW) for feature in map(dict, features) if ROW in feature]
+    It has the attributes of the trainer's.
+    """
+
+    def __init__(self, collator: Callable[[list[dict[str, Any]]], dict[str, Any]]) -> None:
+        self._collator = collator
+
+    def __call__(self, features: list[dict[str, Any]]) -> dict[str, Any]:
+        ids = [feature[ROW] for feature in features if ROW in feature]
         plain = [{k: v for k, v in feature.items() if k != ROW} for feature in features]
-        batch = dict(collate(plain))
-        batch[ROW] = ids
-        return batch
+        return {**self._collator(plain), ROW: ids}
 
-    return collate_rows
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._collator, name)
+
+
+def peak_memory() -> dict[str, int]:
+    """Return the most bytes so far: `peak_gpu_bytes` of this process's GPU where it has used one.
+
+    Else `peak_process_bytes`, of the whole process with its libraries; {} where the system does not
+    tell. Not `getrusage`, whose peak counts the process that started this one (getrusage(2)).
+    """
+    import torch
+
+    if torch.cuda.is_available() and (used := torch.cuda.max_memory_allocated()):
+        return {"peak_gpu_bytes": used}
+    try:
+        lines = Path("/proc/self/status").read_text(encoding="ascii").split("\n")  # proc(5)
+    except OSError:
+        return {}
+    peaks = [line.split()[1] for line in lines if line.startswith("VmHWM:")]
+    return {"peak_process_bytes": int(peaks[0]) * 1024} if peaks else {}
 
 
 def check_weights(model: Any, step: int, rows: Sequence[str] = ()) -> None:

@@ -93,6 +93,11 @@ def read_rows(path: str, expected_hash: str) -> list[dict[str, Any]]:
     return rows
 
 
+def read_both(job: Job) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """Read the rows of train and dev. Raises StopError as `read_rows` does."""
+    return read_rows(job.train, job.train_hash), read_rows(job.dev, job.dev_hash)
+
+
 class Log:
     """Writes steps.jsonl and tells progress on standard output."""
 
@@ -124,6 +129,11 @@ class Log:
         """Print a line of progress."""
         if self._is_writer:
             print(line, flush=True)  # noqa: T201  the protocol of a worker
+
+    def note(self, event: str, step: int = 0) -> None:
+        """Append an event and print it."""
+        self.write(step=step, event=event)
+        self.tell(f"stage: {event}")
 
     def cut(self, step: int) -> None:
         """Drop the lines after a step: a run that is resumed writes them again."""

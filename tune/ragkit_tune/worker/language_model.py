@@ -1,25 +1,30 @@
 """What the workers that train language models share: the base, its trained part, the run.
 
-It knows nothing of rows and losses: each worker brings its trainer.
+It knows nothing of losses: each worker brings its trainer, and the rows as that reads them.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
-from pathlib import Path
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
-from checkpoints import Stopping, WholeCheckpoints
-from guard import ROW, Guard, RowsOfStep, with_row_ids
+from checkpoints import WholeCheckpoints
+from guard import ROW, RowsOfStep
 from job import Job, Log, StopError
-from training import _save_trainable as save_trainable
+from language_model_rows import Encoder, load_tokenizer, stop_tokens
+from language_model_write import write_result
 from training import (
     arguments,
+    dataset_of,
+    divisor,
     finish_training,
-    load_trainable,
+    is_first,
+    make_trainer,
+    open_log,
     precision_of,
     total_steps,
+    whole_batch,
 )
 
 CAUSAL: Final = "CAUSAL_LM"
@@ -28,6 +33,15 @@ _FAMILIES: Final = {
     CAUSAL: "AutoModelForCausalLM",
     SCORING: "AutoModelForSequenceClassification",
 }
+Columns = dict[str, list[Any]]
+
+
+def open_run(job: Job) -> tuple[Log, Encoder]:
+    """Open a run's log, and what encodes its rows by the base's tokenizer."""
+    log = open_log(job)
+    log.tell("stage: reading the rows")
+    tokenizer = load_tokenizer(job.base)
+    return log, Encoder(tokenizer, stop_tokens(job.base, tokenizer), job.setting("max_tokens"))
 
 
 def load_base(job: Job, task: str) -> Any:
@@ -54,15 +68,9 @@ def load_base(job: Job, task: str) -> Any:
         reason = str(error).strip().split("\n")[0][:200]
         raise StopError(f"{job.base} cannot be loaded as a language model ({reason})") from error
     if task == SCORING:
-        model.config.get_text_config().pad_token_id = pad_of(job)
+        pad = load_tokenizer(job.base).pad_token_id  # fills up rows of a batch
+        model.config.get_text_config().pad_token_id = int(pad)
     return model
-
-
-def pad_of(job: Job) -> int:
-    """Return the token that fills up rows of a batch."""
-    from language_model_rows import load_tokenizer
-
-    return int(load_tokenizer(job.base).pad_token_id)
 
 
 def _quantized(job: Job, dtype: Any) -> dict[str, Any]:
@@ -117,11 +125,11 @@ def trained_part(job: Job, task: str) -> Any:
     )
 
 
-def trainer_arguments(job: Job, rows: int, batch: int, micro_batch: int) -> dict[str, Any]:
-    """Return the arguments that all of TRL's trainers take, for an effective batch of rows."""
+def trainer_arguments(job: Job, rows: int, micro_batch: int) -> dict[str, Any]:
+    """Return the arguments that all of TRL's trainers take, for so many rows. Raises StopError."""
     import torch
 
-    per_gpu = max(1, batch // job.setting("gpus"))
+    per_gpu = whole_batch(job, rows) // job.setting("gpus")
     at_once = divisor(per_gpu, micro_batch)
     checkpointing = job.setting("checkpointing")
     is_on = checkpointing == "on" or (checkpointing == "auto" and torch.cuda.is_available())
@@ -136,17 +144,8 @@ def trainer_arguments(job: Job, rows: int, batch: int, micro_batch: int) -> dict
     }
 
 
-def divisor(batch: int, limit: int) -> int:
-    """Return the largest divisor of a batch that is at most a limit.
-
-    >>> divisor(32, 5), divisor(7, 4), divisor(8, 8)
-    (4, 1, 8)
-    """
-    return max(n for n in range(1, max(1, min(batch, limit)) + 1) if batch % n == 0)
-
-
-def trainer_class(base: type, job: Job, guard: Guard, stopping: Stopping, log: Log) -> Any:
-    """Make a trainer of TRL that is guarded, writes whole checkpoints and tells nobody of it."""
+def guarded(base: type) -> Any:
+    """Make a class of TRL's trainers for `make_model_trainer`; it writes no card, tells nobody."""
 
     class GuardedTrainer(RowsOfStep, WholeCheckpoints, base):  # type: ignore[misc, valid-type]
         def create_model_card(self, *rest: Any, **named: Any) -> None:
@@ -155,42 +154,73 @@ def trainer_class(base: type, job: Job, guard: Guard, stopping: Stopping, log: L
         def _send_telemetry(self) -> None:
             """Send nothing."""
 
-        def _save(self, output_dir: str | None = None, state_dict: Any = None) -> None:
-            assert output_dir is not None
-            Path(output_dir).mkdir(parents=True, exist_ok=True)
-            save_trainable(self.model, Path(output_dir))
-
-        def _load_from_checkpoint(self, checkpoint_path: str, *rest: Any, **named: Any) -> None:
-            load_trainable(self.model, Path(checkpoint_path))
-
-    GuardedTrainer.guard = guard
-    GuardedTrainer.job = job
-    GuardedTrainer.stopping = stopping
-    GuardedTrainer.log_file = log
     return GuardedTrainer
 
 
-def stopping_of(
+def make_model_trainer(
+    kind: Any,
     job: Job,
     log: Log,
+    tokenizer: Any,
     steps: int,
-    measure: Callable[[], dict[str, float]],
+    measure: Callable[[Any], dict[str, float]],
     *,
-    name: str = "loss",
-    is_lower_better: bool = True,
-) -> Stopping:
-    """Make what measures on the dev set, saves, and ends the run."""
-    every = job.setting("evaluate_every") or max(1, steps // 10)
-    return Stopping(
+    task: str = CAUSAL,
+    decides: str = "loss",
+    **options: Any,
+) -> Any:
+    """Load the base into a trainer of a class of `guarded`. `measure` takes the trainer."""
+    log.tell("stage: loading the model")
+    trainer = make_trainer(
+        kind,
+        job,
         log,
-        lambda _: measure(),
-        name=name,
-        every=every,
-        save_every=job.setting("save_every") or every,
-        patience=job.setting("patience"),
-        minutes=job.setting("minutes"),
-        is_lower_better=is_lower_better,
+        steps,
+        lambda _: measure(trainer),
+        decides=decides,
+        model=load_base(job, task),
+        processing_class=tokenizer,
+        peft_config=trained_part(job, task),
+        **options,
     )
+    return trainer
+
+
+def train_on_rows(
+    base: type,
+    args: Any,
+    rows: tuple[Columns, Columns],
+    measures: Mapping[str, str],
+    *,
+    job: Job,
+    log: Log,
+    tokenizer: Any,
+    compared: Sequence[int],
+    task: str = CAUSAL,
+    **options: Any,
+) -> None:
+    """Train to the end by one of TRL's trainers and write the result.
+
+    `rows` are those of train and dev as the trainer's collator reads them. `measures` names the
+    trainer's own measures of dev rows, beside their loss. `compared` are the tokens of a text that
+    the written model is compared by.
+    """
+    trainer = make_model_trainer(
+        guarded(base),
+        job,
+        log,
+        tokenizer,
+        total_steps(job, len(rows[0]["row"])),
+        lambda trainer: measure_loss(trainer, measures),
+        task=task,
+        args=args,
+        train_dataset=dataset_of(rows[0]),
+        eval_dataset=dataset_of(rows[1]),
+        **options,
+    )
+    finish_training(trainer)
+    if is_first():
+        write_result(job, trainer, tokenizer, compared, task, log)
 
 
 def measure_loss(trainer: Any, names: Mapping[str, str]) -> dict[str, float]:
@@ -226,35 +256,3 @@ def _weight(inputs: Mapping[str, Any]) -> float:
     if "labels" in inputs:
         return float((inputs["labels"] != -100).sum())
     return float(len(inputs["input_ids"]))
-
-
-def run_trainer(
-    trainer: Any,
-    job: Job,
-    stopping: Stopping,
-    log: Log,
-    measure: Callable[[], dict[str, float]],
-    *,
-    has_row_ids: bool = True,
-) -> None:
-    """Measure the base, train to the end, and leave the best weights in the model."""
-    if has_row_ids:
-        trainer.data_collator = with_row_ids(trainer.data_collator)
-    if not job.resume:
-        log.write(step=0, dev=measure(), seconds=0.0)
-    finish_training(trainer, job, stopping, log)
-
-
-def step_of(job: Job) -> int:
-    """Return the step of the checkpoint to go on from, 0 to begin."""
-    return int(Path(job.resume).name.rpartition("-")[2]) if job.resume else 0
-
-
-def is_first() -> bool:
-    """Tell whether this process writes; of several, one for each GPU, the first does."""
-    return os.environ.get("RANK", "0") == "0"
-
-
-def open_log(job: Job) -> Log:
-    """Open the run's log where its checkpoint ends."""
-    return Log(job.log, from_step=step_of(job), is_writer=is_first())

@@ -40,9 +40,9 @@ class Encoded:
     answer: list[int]
 
     @property
-    def tokens(self) -> int:
-        """Count all tokens."""
-        return len(self.prompt) + len(self.answer)
+    def ids(self) -> list[int]:
+        """Return all tokens."""
+        return self.prompt + self.answer
 
 
 class Encoder:
@@ -71,9 +71,9 @@ class Encoder:
             self._faults["have no token to train: fill in their answers"].append(row)
         elif not self._holds(encoded.answer, answer):
             self._faults["lose their answer in the chat template: mend it"].append(row)
-        if encoded.tokens > self._max_tokens:
-            self._longest = max(self._longest, encoded.tokens)
-            self._faults[_LONG].append(f"{row}: {encoded.tokens}")
+        if len(encoded.ids) > self._max_tokens:
+            self._longest = max(self._longest, len(encoded.ids))
+            self._faults[_LONG].append(f"{row}: {len(encoded.ids)}")
         return encoded
 
     def check(self, encoded: Sequence[Encoded], log: Log) -> None:
@@ -84,7 +84,7 @@ class Encoder:
         if self._faults:
             raise StopError("; ".join(self._describe(*fault) for fault in self._faults.items()))
         trained = sum(len(row.answer) for row in encoded)
-        share = trained / sum(row.tokens for row in encoded)
+        share = trained / sum(len(row.ids) for row in encoded)
         first = encoded[0]
         text = self.tokenizer.decode(first.answer)[:SHOWN_CHARS]
         if share > MAX_SHARE:

@@ -14,13 +14,15 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from job import Job, Log, StopError  # beside this script
+from checkpoints import UNWRITTEN, reason_of  # beside this script
+from job import Job, Log, StopError
 from language_model_rows import PLAIN_TEMPLATE
 
 # Largest difference of a logit, as a share of the largest logit: of float32 sums in another order,
 # and of half precision, where a quantized base rounds once more.
 CLOSE: Final = {"float32": 1e-4, "bfloat16": 2e-2, "float16": 2e-2}
 COMPARED_TOKENS: Final = 64
+_CACHED: Final = "models--"  # before the name of a model's folder in the hub's cache
 
 
 def write_result(
@@ -33,16 +35,13 @@ def write_result(
     log.tell("stage: writing the model")
     written = Path(f"{job.model}.writing")
     shutil.rmtree(written, ignore_errors=True)
-    if job.setting("parameters") == "full":
-        _to_dtype_of_base(model, job)
-        model.save_pretrained(str(written))
-        tokenizer.save_pretrained(str(written))
-    else:
-        model.save_pretrained(str(written), safe_serialization=True)
-        (written / "README.md").unlink(missing_ok=True)  # PEFT's card; ragkit writes one
-        if tokenizer.chat_template == PLAIN_TEMPLATE:
-            # The base has no template: the adapter is served with the one it was trained by.
-            (written / "chat_template.jinja").write_text(PLAIN_TEMPLATE, "utf-8")
+    try:
+        _save(job, model, tokenizer, written)
+    except UNWRITTEN as error:
+        shutil.rmtree(written, ignore_errors=True)
+        raise StopError(
+            f"{job.model} cannot be written ({reason_of(error)}): make room, then resume"
+        ) from error
     model.eval()
     text = list(ids[:COMPARED_TOKENS])
     with torch.no_grad():
@@ -58,6 +57,60 @@ def write_result(
         )
     written.rename(job.model)
     path.unlink()  # it holds a row's tokens
+
+
+def _save(job: Job, model: Any, tokenizer: Any, written: Path) -> None:
+    """Save a whole model, or an adapter and what goes with it."""
+    if job.setting("parameters") == "full":
+        _to_dtype_of_base(model, job)
+        model.save_pretrained(str(written))
+        tokenizer.save_pretrained(str(written))
+    else:
+        model.save_pretrained(str(written), safe_serialization=True)
+        (written / "README.md").unlink(missing_ok=True)  # PEFT's card; ragkit writes one
+        _complete_adapter(written, job, tokenizer)
+
+
+def _complete_adapter(written: Path, job: Job, tokenizer: Any) -> None:
+    """Name the base as others find it, and write what a server must know: template and prompts."""
+    file = written / "adapter_config.json"
+    config = json.loads(file.read_text("utf-8")) | name_base(Path(job.base))
+    file.write_text(json.dumps(config, ensure_ascii=False, indent=2, sort_keys=True), "utf-8")
+    if tokenizer.chat_template == PLAIN_TEMPLATE:
+        # The base has no template: the adapter is served with the one it was trained by.
+        (written / "chat_template.jinja").write_text(PLAIN_TEMPLATE, "utf-8")
+    about = describe_prompts(Path(job.train).with_name("card.json"))
+    if about:
+        (written / "card.json").write_text(json.dumps(about, ensure_ascii=False) + "\n", "utf-8")
+
+
+def name_base(folder: Path) -> dict[str, str]:
+    """Return how an adapter's configuration names its base, for PEFT and transformers to load it.
+
+    That is the hub's name with the commit where the base lies in the hub's cache, which holds on
+    any machine; else the folder. A folder's own card names what it was made of, not what it is.
+
+    >>> name_base(Path("/cache/models--org--base/snapshots/0a1b2c"))
+    {'base_model_name_or_path': 'org/base', 'revision': '0a1b2c'}
+    >>> name_base(Path("/models/base"))
+    {'base_model_name_or_path': '/models/base'}
+    """
+    snapshots, cached = folder.parent.name, folder.parent.parent.name
+    if snapshots == "snapshots" and cached.startswith(_CACHED):
+        name = cached.removeprefix(_CACHED).replace("--", "/")
+        return {"base_model_name_or_path": name, "revision": folder.name}
+    return {"base_model_name_or_path": str(folder)}
+
+
+def describe_prompts(data_card: Path) -> dict[str, Any]:
+    """Return the prompts that rows were rendered with, as their card says; {} where it does not."""
+    try:
+        card = json.loads(data_card.read_text("utf-8"))
+    except (OSError, ValueError):
+        return {}
+    if not isinstance(card, dict) or not card.get("prompts"):
+        return {}
+    return {"format": 1, "collection": card.get("collection", ""), "prompts": card["prompts"]}
 
 
 def reload(folder: Path, compared: Path, job: Path) -> str:

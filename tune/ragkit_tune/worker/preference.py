@@ -11,53 +11,40 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from guard import Guard  # beside this script
-from job import Job, Log, StopError, main, read_rows
-from language_model import (
-    CAUSAL,
-    is_first,
-    load_base,
-    measure_loss,
-    open_log,
-    run_trainer,
-    stopping_of,
-    trained_part,
-    trainer_arguments,
-    trainer_class,
-)
-from language_model_rows import (
-    Encoded,
-    Encoder,
-    load_tokenizer,
-    stop_tokens,
-)
-from language_model_write import write_result
-from training import dataset_of, run_within_memory, total_steps
+from job import Job, StopError, main, read_both  # beside this script
+from language_model import CAUSAL, Columns, load_base, open_run, train_on_rows, trainer_arguments
+from language_model_rows import Encoded, Encoder
+from training import run_within_memory
 
 MEASURES = {"rewards/accuracies": "accuracy", "rewards/margins": "margin"}
-Columns = dict[str, list[Any]]
 
 
 def train(job: Job) -> None:
     """Train the job's base on its rows and write the adapter, or the model."""
-    log = open_log(job)
-    log.tell("stage: reading the rows")
-    tokenizer = load_tokenizer(job.base)
-    encoder = Encoder(tokenizer, stop_tokens(job.base, tokenizer), job.setting("max_tokens"))
+    log, encoder = open_run(job)
     is_kto = job.setting("method") == "kto"
     read = read_rated if is_kto else read_pairs
-    rows, encoded = read(encoder, read_rows(job.train, job.train_hash))
-    dev, encoded_dev = read(encoder, read_rows(job.dev, job.dev_hash))
+    (rows, encoded), (dev, encoded_dev) = (read(encoder, rows) for rows in read_both(job))
     encoder.check(encoded, log)
     if is_kto:
         _check_labels(rows, job)
-    count = len(rows["row"])
-    batch = min(job.setting("batch"), count)
 
     def attempt(job: Job, micro_batch: int) -> None:
-        _attempt(job, tokenizer, (rows, dev), encoded_dev, log, batch, micro_batch)
+        base, args, sets = _method(job, (rows, dev), micro_batch)
+        is_whole = job.setting("parameters") == "full"
+        train_on_rows(
+            base,
+            args,
+            sets,
+            MEASURES,
+            job=job,
+            log=log,
+            tokenizer=encoder.tokenizer,
+            compared=encoded_dev[0].ids,
+            ref_model=load_base(job, CAUSAL) if is_whole else None,
+        )
 
-    run_within_memory(job, log, min(job.setting("micro_batch") or batch, batch), attempt)
+    run_within_memory(job, log, min(job.setting("batch"), len(rows["row"])), attempt)
 
 
 def read_pairs(encoder: Encoder, rows: Sequence[dict[str, Any]]) -> tuple[Columns, list[Encoded]]:
@@ -120,49 +107,13 @@ def with_others(rows: Columns, seed: int, at_once: int) -> Columns:
     return {**shuffled, "KL_completion_ids": mismatched}
 
 
-def _attempt(
-    job: Job,
-    tokenizer: Any,
-    rows: tuple[Columns, Columns],
-    encoded_dev: Sequence[Encoded],
-    log: Log,
-    batch: int,
-    micro_batch: int,
-) -> None:
-    log.tell("stage: loading the model")
-    count = len(rows[0]["row"])
-    steps = total_steps(job, count)
-
-    def measure() -> dict[str, float]:
-        return measure_loss(trainer, MEASURES)
-
-    stopping = stopping_of(job, log, steps, measure)
-    guard = Guard(log, steps)
-    base, config, sets = _method(job, rows, batch, micro_batch)
-    trained = trained_part(job, CAUSAL)
-    trainer = trainer_class(base, job, guard, stopping, log)(
-        model=load_base(job, CAUSAL),
-        ref_model=None if trained else load_base(job, CAUSAL),
-        args=config,
-        train_dataset=dataset_of(sets[0]),
-        eval_dataset=dataset_of(sets[1]),
-        processing_class=tokenizer,
-        peft_config=trained,
-        callbacks=[stopping, guard],
-    )
-    run_trainer(trainer, job, stopping, log, measure)
-    if is_first():
-        first = encoded_dev[0]
-        write_result(job, trainer, tokenizer, first.prompt + first.answer, CAUSAL, log)
-
-
 def _method(
-    job: Job, rows: tuple[Columns, Columns], batch: int, micro_batch: int
-) -> tuple[type, Any, Sequence[Columns]]:
+    job: Job, rows: tuple[Columns, Columns], micro_batch: int
+) -> tuple[type, Any, tuple[Columns, Columns]]:
     """Return the trainer, its arguments, and the rows as it reads them."""
     from trl import DPOConfig, DPOTrainer, KTOConfig, KTOTrainer
 
-    args = trainer_arguments(job, len(rows[0]["row"]), batch, micro_batch)
+    args = trainer_arguments(job, len(rows[0]["row"]), micro_batch)
     if job.setting("method") == "dpo":
         return _reading_tokens(DPOTrainer), DPOConfig(**args, max_length=None), rows
     at_once = max(2, args["per_device_train_batch_size"])
@@ -172,8 +123,8 @@ def _method(
         "per_device_eval_batch_size": at_once,
         "gradient_accumulation_steps": max(1, per_gpu // at_once),
     }
-    sets = [with_others(columns, job.setting("seed"), at_once) for columns in rows]
-    return _reading_tokens(KTOTrainer), KTOConfig(**args, max_length=None), sets
+    train, dev = (with_others(columns, job.setting("seed"), at_once) for columns in rows)
+    return _reading_tokens(KTOTrainer), KTOConfig(**args, max_length=None), (train, dev)
 
 
 def _reading_tokens(base: Any) -> type:

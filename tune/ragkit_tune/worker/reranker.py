@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any, Final
 
 from batches import batches_of_run  # type: ignore[import-not-found]  # beside this script
-from embedder import Collator  # type: ignore[import-not-found]
 from guard import Guard  # type: ignore[import-not-found]
 from job import Job, Log, StopError, main  # type: ignore[import-not-found]
 from model_write import COMPARED, write_model  # type: ignore[import-not-found]
@@ -17,21 +16,24 @@ from retrieval import measure_reranker  # type: ignore[import-not-found]
 from row_checks import check_lengths  # type: ignore[import-not-found]
 from training import (  # type: ignore[import-not-found]
     Rows,
+    add_lora,
     arguments,
+    as_loaded,
     dataset_of,
     divisor,
     finish_training,
     is_first,
+    make_trainer,
     open_log,
     read_pairs,
     row_ids,
     run_within_memory,
-    stopping_of,
     total_steps,
     trainer_class,
     whole_batch,
     with_negatives,
 )
+from zeros import KeepZeros  # type: ignore[import-not-found]
 
 DEV_NEGATIVES: Final = 9  # with the positive ten passages, as deep as the measure looks
 
@@ -48,12 +50,11 @@ def train(job: Job) -> None:
     log = open_log(job)
     log.tell("stage: loading the model")
     batch = whole_batch(job, len(rows.train))
-    micro_batch = min(job.setting("micro_batch") or batch, batch)
 
     def attempt(job: Job, micro_batch: int) -> None:
         _attempt(job, Rows(rows.train, dev), log, batch, micro_batch)
 
-    run_within_memory(job, log, micro_batch, attempt)
+    run_within_memory(job, log, batch, attempt)
 
 
 def _attempt(job: Job, rows: Rows, log: Log, batch: int, micro_batch: int) -> None:
@@ -67,16 +68,13 @@ def _attempt(job: Job, rows: Rows, log: Log, batch: int, micro_batch: int) -> No
     model.max_seq_length = min(limit or 512, job.setting("max_tokens"))
     _check_lengths(model, rows, log)
     if job.setting("parameters") == "lora":
-        _add_lora(model, job)
+        add_lora(model, job, "SEQ_CLS")  # which trains the head whole
 
     def measure(_: Any) -> dict[str, float]:
         score = partial(predict, model)
         return measure_reranker(score, rows.dev)  # type: ignore[no-any-return]
 
     steps = total_steps(job, len(rows.train))
-    stopping = stopping_of(job, log, steps, measure)
-    guard = Guard(log, steps)
-    model[0].register_forward_pre_hook(lambda module, inputs: _count_tokens(module, inputs, guard))
     gpus = job.setting("gpus")
     at_once = divisor(batch // gpus, micro_batch)
     accumulation = batch // gpus // at_once
@@ -86,20 +84,22 @@ def _attempt(job: Job, rows: Rows, log: Log, batch: int, micro_batch: int) -> No
         dataloader_drop_last=len(rows.train) >= at_once * gpus,
     )
     make_batches = batches_of_run(steps * accumulation, gpus, unique=False)
-    kind = trainer_class(CrossEncoderTrainer, job, guard, stopping, log, make_batches)
-    trainer = kind(
+    trainer = make_trainer(
+        trainer_class(CrossEncoderTrainer, make_batches),
+        job,
+        log,
+        steps,
+        measure,
+        callbacks=[KeepZeros(job, log)],
         model=model,
         args=args,
         train_dataset=dataset_of(_columns(job, rows)),
         loss=_loss(job, model),
-        callbacks=[stopping, guard],
     )
-    trainer.data_collator = Collator(trainer.data_collator)
-    if not job.resume:
-        log.write(step=0, dev=measure(model), seconds=0.0)
-    finish_training(trainer, job, stopping, log)
+    model[0].register_forward_pre_hook(partial(_count_tokens, trainer.guard))
+    finish_training(trainer)
     if is_first():
-        _write(job, model, rows, limit, log)
+        _write(job, as_loaded(trainer), rows, limit, log)
 
 
 def _check_lengths(model: Any, rows: Rows, log: Log) -> None:
@@ -111,14 +111,10 @@ def _check_lengths(model: Any, rows: Rows, log: Log) -> None:
             return 0
         return len(tokenizer(row["query"], row["positive"], truncation=False)["input_ids"])
 
-    def tell(text: str) -> None:
-        log.write(step=0, event=text)
-        log.tell(f"stage: {text}")
-
-    check_lengths(rows.train, count, limit, tell)
+    check_lengths(rows.train, count, limit, log.note)
 
 
-def _count_tokens(module: Any, inputs: tuple[Any, ...], guard: Guard) -> None:
+def _count_tokens(guard: Guard, module: Any, inputs: tuple[Any, ...]) -> None:
     """Count the tokens of a forward pass in training; the loss makes them, not the collator."""
     if module.training:
         guard.tokens += int(inputs[0]["attention_mask"].sum())
@@ -214,18 +210,6 @@ def _scores(job: Job, rows: Rows) -> list[list[float]]:
         predict(teacher, [(row["query"], text) for text in (row["positive"], *row["negatives"])])
         for row in rows.train
     ]
-
-
-def _add_lora(model: Any, job: Job) -> None:
-    from peft import LoraConfig, get_peft_model
-
-    config = LoraConfig(
-        task_type="SEQ_CLS",  # which trains the head whole
-        r=job.setting("rank"),
-        lora_alpha=job.setting("alpha"),
-        target_modules="all-linear",
-    )
-    model[0].model = get_peft_model(model[0].model, config)
 
 
 def _write(job: Job, model: Any, rows: Rows, limit: int | None, log: Log) -> None:

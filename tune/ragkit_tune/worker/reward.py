@@ -7,83 +7,39 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from typing import Any
 
-from guard import Guard  # beside this script
-from job import Job, Log, main, read_rows
-from language_model import (
-    SCORING,
-    is_first,
-    load_base,
-    measure_loss,
-    open_log,
-    run_trainer,
-    stopping_of,
-    trained_part,
-    trainer_arguments,
-    trainer_class,
-)
-from language_model_rows import (
-    Encoder,
-    load_tokenizer,
-    stop_tokens,
-)
-from language_model_write import write_result
-from preference import Columns, read_pairs
-from training import dataset_of, run_within_memory, total_steps
+from job import Job, main, read_both  # beside this script
+from language_model import SCORING, Columns, open_run, train_on_rows, trainer_arguments
+from preference import read_pairs
+from training import run_within_memory
 
 MEASURES = {"accuracy": "accuracy", "margin": "margin"}
 
 
 def train(job: Job) -> None:
     """Train the job's base on its rows and write the adapter, or the model."""
-    log = open_log(job)
-    log.tell("stage: reading the rows")
-    tokenizer = load_tokenizer(job.base)
-    encoder = Encoder(tokenizer, stop_tokens(job.base, tokenizer), job.setting("max_tokens"))
-    rows, encoded = read_pairs(encoder, read_rows(job.train, job.train_hash))
-    dev, _ = read_pairs(encoder, read_rows(job.dev, job.dev_hash))
+    log, encoder = open_run(job)
+    (rows, encoded), (dev, _) = (read_pairs(encoder, rows) for rows in read_both(job))
     encoder.check(encoded, log)
-    batch = min(job.setting("batch"), len(rows["row"]))
+    count = len(rows["row"])
 
     def attempt(job: Job, micro_batch: int) -> None:
-        _attempt(job, tokenizer, (_whole(rows), _whole(dev)), log, batch, micro_batch)
+        from trl import RewardConfig, RewardTrainer
 
-    run_within_memory(job, log, min(job.setting("micro_batch") or batch, batch), attempt)
+        sets = _whole(rows), _whole(dev)
+        train_on_rows(
+            RewardTrainer,
+            RewardConfig(**trainer_arguments(job, count, micro_batch), max_length=None),
+            sets,
+            MEASURES,
+            job=job,
+            log=log,
+            tokenizer=encoder.tokenizer,
+            compared=sets[1]["chosen_ids"][0],
+            task=SCORING,
+        )
 
-
-def _attempt(
-    job: Job,
-    tokenizer: Any,
-    rows: tuple[Columns, Columns],
-    log: Log,
-    batch: int,
-    micro_batch: int,
-) -> None:
-    from trl import RewardConfig, RewardTrainer
-
-    log.tell("stage: loading the model")
-    count = len(rows[0]["row"])
-    steps = total_steps(job, count)
-
-    def measure() -> dict[str, float]:
-        return measure_loss(trainer, MEASURES)
-
-    stopping = stopping_of(job, log, steps, measure)
-    guard = Guard(log, steps)
-    args = RewardConfig(**trainer_arguments(job, count, batch, micro_batch), max_length=None)
-    trainer = trainer_class(RewardTrainer, job, guard, stopping, log)(
-        model=load_base(job, SCORING),
-        args=args,
-        train_dataset=dataset_of(rows[0]),
-        eval_dataset=dataset_of(rows[1]),
-        processing_class=tokenizer,
-        peft_config=trained_part(job, SCORING),
-        callbacks=[stopping, guard],
-    )
-    run_trainer(trainer, job, stopping, log, measure)
-    if is_first():
-        write_result(job, trainer, tokenizer, rows[1]["chosen_ids"][0], SCORING, log)
+    run_within_memory(job, log, min(job.setting("batch"), count), attempt)
 
 
 def _whole(rows: Columns) -> Columns:

@@ -1,4 +1,4 @@
-"""What the workers that use sentence-transformers share: rows, arguments, memory, the whole run."""
+"""What all workers share: rows, arguments, memory, the trainer, the whole run."""
 
 from __future__ import annotations
 
@@ -13,11 +13,13 @@ from typing import Any, Final
 from checkpoints import (  # type: ignore[import-not-found]  # beside this script
     Stopping,
     WholeCheckpoints,
+    from_first,
+    load_trainable,
     newest_checkpoint,
     read_checkpoint,
 )
-from guard import ROW, Guard, RowsOfStep, check_weights  # type: ignore[import-not-found]
-from job import Job, Log, StopError, read_rows  # type: ignore[import-not-found]
+from guard import ROW, Collator, Guard, RowsOfStep, check_weights  # type: ignore[import-not-found]
+from job import Job, Log, StopError, read_both  # type: ignore[import-not-found]
 from row_checks import (  # type: ignore[import-not-found]
     check_pairs,
     check_prefixes,
@@ -42,8 +44,7 @@ def read_pairs(job: Job, *, draws: bool) -> Rows:
     Rows with too few negatives get drawn ones. Without `draws`, for a loss in which the other rows
     of a batch are negatives anyway, that is so only where most rows have negatives.
     """
-    train = read_rows(job.train, job.train_hash)
-    dev = read_rows(job.dev, job.dev_hash)
+    train, dev = read_both(job)
     check_pairs(train, dev)
     check_prefixes([*train, *dev], dict(job.prefixes))
     count = job.setting("negatives")
@@ -121,22 +122,6 @@ def open_log(job: Job) -> Log:
     return Log(job.log, from_step=step, is_writer=is_first())
 
 
-def stopping_of(
-    job: Job, log: Log, steps: int, measure: Callable[[Any], dict[str, float]]
-) -> Stopping:
-    """Make what measures retrieval on the dev set, saves, and ends the run."""
-    every = job.setting("evaluate_every") or max(1, steps // 10)
-    return Stopping(
-        log,
-        measure,
-        name="ndcg@10",
-        every=every,
-        save_every=job.setting("save_every") or every,
-        patience=job.setting("patience"),
-        minutes=job.setting("minutes"),
-    )
-
-
 def divisor(number: int, limit: int) -> int:
     """Return the largest divisor of a number that is at most a limit.
 
@@ -194,15 +179,21 @@ def arguments(job: Job, steps: int, micro_batch: int, accumulation: int) -> dict
     }
 
 
-def trainer_class(
-    base: type,
-    job: Job,
-    guard: Guard,
-    stopping: Stopping,
-    log: Log,
-    make_batches: Callable[..., Any],
-) -> Any:
-    """Make a trainer of sentence-transformers that is guarded and writes whole checkpoints."""
+def add_lora(model: Any, job: Job, task: str) -> None:
+    """Freeze a model of sentence-transformers and add LoRA's matrices, for one of PEFT's tasks."""
+    from peft import LoraConfig, get_peft_model
+
+    config = LoraConfig(
+        task_type=task,
+        r=job.setting("rank"),
+        lora_alpha=job.setting("alpha"),
+        target_modules="all-linear",
+    )
+    model[0].model = get_peft_model(model[0].model, config)
+
+
+def trainer_class(base: type, make_batches: Callable[..., Any]) -> Any:
+    """Make a class of trainers of sentence-transformers, for `make_trainer`."""
 
     class GuardedTrainer(RowsOfStep, WholeCheckpoints, base):  # type: ignore[misc, valid-type]
         def get_batch_sampler(self, dataset: Any, **options: Any) -> Any:
@@ -213,53 +204,61 @@ def trainer_class(
             """Write no card: it would quote rows."""
 
         def _save(self, output_dir: str | None = None, state_dict: Any = None) -> None:
-            assert output_dir is not None
-            Path(output_dir).mkdir(parents=True, exist_ok=True)
             self.model.save_pretrained(output_dir, create_model_card=False)
-            _save_trainable(self.model, Path(output_dir))
+            super()._save(output_dir)
 
-        def _load_from_checkpoint(self, checkpoint_path: str, *arguments: Any) -> None:
-            load_trainable(self.model, Path(checkpoint_path))
-
-    GuardedTrainer.guard = guard
-    GuardedTrainer.job = job
-    GuardedTrainer.stopping = stopping
-    GuardedTrainer.log_file = log
     return GuardedTrainer
 
 
-_TRAINABLE: Final = "trainable.safetensors"
+def make_trainer(
+    kind: Any,
+    job: Job,
+    log: Log,
+    steps: int,
+    measure: Callable[[Any], dict[str, float]],
+    *,
+    decides: str = "ndcg@10",
+    guard: type[Guard] = Guard,
+    callbacks: Sequence[Any] = (),
+    has_row_ids: bool = True,
+    **options: Any,
+) -> Any:
+    """Make a trainer that is guarded, measures on the dev set, and ends when nothing is gained.
+
+    `kind` is a class with the mixins `RowsOfStep` and `WholeCheckpoints`, `options` are its own.
+    `measure` takes the model; of its measures `decides` says which step is the best: the highest,
+    or the lowest loss.
+    """
+    every = job.setting("evaluate_every") or max(1, steps // 10)
+    stopping = Stopping(
+        log,
+        measure,
+        name=decides,
+        every=every,
+        save_every=job.setting("save_every") or every,
+        patience=job.setting("patience"),
+        minutes=job.setting("minutes"),
+        is_lower_better=decides == "loss",
+    )
+    watching = guard(log, steps)
+    trainer = kind(callbacks=[stopping, watching, *callbacks], **options)
+    trainer.guard, trainer.job, trainer.stopping, trainer.log_file = watching, job, stopping, log
+    if has_row_ids:
+        trainer.data_collator = Collator(trainer.data_collator)
+    return trainer
 
 
-def _save_trainable(model: Any, folder: Path) -> None:
-    """Write the weights that are trained, whatever form the model's own folder has."""
-    from safetensors.torch import save_file
-
-    weights = {
-        name: w.detach().contiguous() for name, w in model.named_parameters() if w.requires_grad
-    }
-    save_file(weights, folder / _TRAINABLE)
-
-
-def load_trainable(model: Any, folder: Path) -> None:
-    """Load the weights that a checkpoint of the same recipe has."""
-    from safetensors.torch import load_file
-
-    _, unexpected = model.load_state_dict(load_file(folder / _TRAINABLE), strict=False)
-    if unexpected:
-        raise StopError(f"{folder} has weights of another model: start a new run")
-
-
-def run_within_memory(
-    job: Job, log: Log, micro_batch: int, attempt: Callable[[Job, int], None]
-) -> None:
+def run_within_memory(job: Job, log: Log, batch: int, attempt: Callable[[Job, int], None]) -> None:
     """Make attempts with half the rows in memory at once until one fits. Raises StopError.
 
+    The first has the recipe's `micro_batch`, or the whole batch of so many rows.
     The effective batch stays: what is not in memory at once comes one part after the other. An
-    attempt goes on from the last checkpoint of the one before.
+    attempt goes on from the last checkpoint of the one before. Of several processes the others
+    cannot know of it, and would wait for this one's gradients: there the run ends.
     """
     import torch
 
+    micro_batch = min(job.setting("micro_batch") or batch, batch)
     while True:
         try:
             attempt(job, micro_batch)
@@ -270,6 +269,11 @@ def run_within_memory(
                 raise StopError(
                     "a single row does not fit into the memory: lower max_tokens, set"
                     " checkpointing to on, or take a smaller base"
+                ) from error
+            if int(os.environ.get("WORLD_SIZE", "1")) > 1:
+                raise StopError(
+                    f"out of memory with {micro_batch} rows at once: start a new run with"
+                    f" micro_batch={micro_batch // 2}, or with checkpointing=on"
                 ) from error
             micro_batch = micro_batch // 2
         else:
@@ -319,17 +323,38 @@ def row_ids(rows: Sequence[Mapping[str, Any]]) -> dict[str, list[str]]:
     return {ROW: [str(row["id"]) for row in rows]}
 
 
-def finish_training(trainer: Any, job: Job, stopping: Stopping, log: Log) -> None:
-    """Train to the end and leave the weights of the best checkpoint in the model."""
+def finish_training(trainer: Any) -> None:
+    """Train to the end and leave the weights of the best checkpoint in the model.
+
+    Raises StopError when the process is asked to end, having saved the step at hand.
+    """
     from transformers import PrinterCallback
 
+    job, stopping, log = trainer.job, trainer.stopping, trainer.log_file
+    trainer.remove_callback(PrinterCallback)
     if job.resume:
         about = read_checkpoint(job)
         stopping.restore(about["stopping"])
         log.seconds_before = max(log.seconds_before, about["seconds"])
-    trainer.remove_callback(PrinterCallback)
-    trainer.train(resume_from_checkpoint=job.resume or None)
-    check_weights(trainer.model, trainer.state.global_step)
-    if stopping.best_step and stopping.best_step != trainer.state.global_step:
+        step = int(about["step"])
+    else:
+        stopping.measure_base(trainer.model)
+        step = 0
+    if stopping.is_patient:
+        with stopping.listening():
+            trainer.train(resume_from_checkpoint=job.resume or None)
+        step = trainer.state.global_step
+        if from_first(stopping.is_asked):
+            raise StopError(f"asked to end after step {step}: resume goes on from there")
+        check_weights(trainer.model, step)
+    if stopping.best_step and (stopping.best_step != step or not stopping.is_patient):
         load_trainable(trainer.model, Path(job.checkpoints) / f"step-{stopping.best_step:06d}")
-    log.write(step=trainer.state.global_step, event=f"the best is step {stopping.best_step}")
+    log.write(step=step, event=f"the best is step {stopping.best_step}")
+
+
+def as_loaded(trainer: Any) -> Any:
+    """Return the trained model as another process loads it: computing in its weights' precision.
+
+    With bf16 and fp16 the trainer puts an autocast around `forward`, which no folder has.
+    """
+    return trainer.accelerator.unwrap_model(trainer.model, keep_fp32_wrapper=False)

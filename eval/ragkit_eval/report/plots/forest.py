@@ -7,8 +7,7 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from ragkit_eval.report.numbers import signed, signed_interval
-from ragkit_eval.report.svg import (
+from ragkit.report.svg import (
     Scale,
     colour,
     element,
@@ -19,6 +18,7 @@ from ragkit_eval.report.svg import (
     text,
     ticks,
 )
+from ragkit_eval.report.numbers import signed, signed_interval
 from ragkit_eval.stats import Interval
 
 _WIDTH = 360  # a phone's; wider pages scale it up

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from ragkit_eval.report.svg import (
+from ragkit.report.svg import (
     axes,
     colour,
     letter,

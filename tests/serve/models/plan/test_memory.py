@@ -35,8 +35,10 @@ def cache_of(name: str, **more: object) -> KVCache:
         ("Qwen/Qwen2.5-7B", "w4a16", 5.57),
         ("Qwen/Qwen2.5-72B", "w4a16", 41.6),
         ("Qwen/Qwen2.5-7B", "gguf Q4_K_M", 4.68),
-        # llama.cpp, README of quantize: Llama 3.1 8B, 4.58 GiB and 7.95 GiB.
+        # llama.cpp, README of quantize: Llama 3.1 8B, 4.58, 5.33, 6.14 and 7.95 GiB.
         ("meta-llama/Llama-3.1-8B", "gguf Q4_K_M", 4.92),
+        ("meta-llama/Llama-3.1-8B", "gguf Q5_K_M", 5.72),
+        ("meta-llama/Llama-3.1-8B", "gguf Q6_K", 6.59),
         ("meta-llama/Llama-3.1-8B", "gguf Q8_0", 8.54),
     ],
 )

@@ -44,7 +44,8 @@ def test_a_plan_for_a_card() -> None:
 
 def test_a_processor_has_other_choices() -> None:
     plan = make_plan(LLAMA, replace(CARD, on_gpu=False, concurrency=1))
-    assert list(rows(plan)) == ["bf16", "w8a8", "w4a16", "gguf Q8_0", "gguf Q4_K_M"]
+    gguf = ["gguf Q8_0", "gguf Q6_K", "gguf Q5_K_M", "gguf Q4_K_M"]
+    assert list(rows(plan)) == ["bf16", "w8a8", "w4a16", *gguf]
     assert plan.best is rows(plan)["gguf Q4_K_M"]
     several = make_plan(LLAMA, replace(CARD, on_gpu=False))
     assert several.best is rows(several)["w4a16"]  # llama.cpp answers one at a time
@@ -120,7 +121,7 @@ def test_one_quantization_alone() -> None:
     for option, names in {
         "int8": ["w8a8"],
         "gptq": ["w4a16"],
-        "gguf": ["gguf Q8_0", "gguf Q4_K_M"],
+        "gguf": ["gguf Q8_0", "gguf Q6_K", "gguf Q5_K_M", "gguf Q4_K_M"],
     }.items():
         assert list(rows(make_plan(LLAMA, replace(CARD, quantization=option)))) == names
     with pytest.raises(UsageError, match=r"no plan for --quantization 'no'.* choose one of bf16"):
@@ -184,9 +185,11 @@ def test_the_command_says_what_fits_and_how_to_serve_it(folder: Path) -> None:
         "ragkit model serve m-w4a16 --max-model-len 2048 --max-num-seqs 2 --cpu-kv-cache-gib 1",
     ]
     laptop = run("--ram", "16GB")
-    assert laptop.splitlines()[-1] == (
-        "ragkit model serve m-Q4_K_M.gguf --engine llamacpp --max-model-len 8192"
-    )
+    assert laptop.splitlines()[-3:] == [
+        "Take a GGUF file that is ready, or make one with llama.cpp's source in DIR:",
+        "ragkit model quantize m --scheme gguf-q4_k_m --llamacpp DIR",
+        "ragkit model serve m-gguf-q4_k_m/m-Q4_K_M.gguf --engine llamacpp --max-model-len 8192",
+    ]
 
 
 def test_every_command_is_one_that_serve_and_quantize_take(folder: Path) -> None:
@@ -218,14 +221,31 @@ def test_what_does_not_fit_says_what_would(folder: Path) -> None:
     assert "64 x 1,4" in much
     assert much.splitlines()[-1].endswith("or try --kv-cache-dtype fp8.")
     crowd = run("--gpu", "24GB", "--concurrency", "64", code=1).splitlines()
-    assert crowd[-2:] == [
+    assert crowd[-4:] == [
         "One answer at a time fits:",
-        "ragkit model serve m-Q8_0.gguf --engine llamacpp --max-model-len 8192",
+        "Take a GGUF file that is ready, or make one with llama.cpp's source in DIR:",
+        "ragkit model quantize m --scheme gguf-q8_0 --llamacpp DIR",
+        "ragkit model serve m-gguf-q8_0/m-Q8_0.gguf --engine llamacpp --max-model-len 8192",
     ]
 
 
 def test_the_embedding_model_may_share_the_card(folder: Path) -> None:
     assert "embedding model and reranker: 1.2 GiB" in run("--gpu", "24GB", "--embedder")
+
+
+def test_an_embedding_model_on_a_server_takes_no_memory_here(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("RAGKIT_EMBED_URL", "http://127.0.0.1:9/v1")
+    result = CliRunner().invoke(app, ["model", "plan", "m", "--gpu", "24GB", "--embedder"])
+    assert "embedding model and reranker" not in result.stdout
+    assert result.stderr == (
+        "--embedder counts nothing: the embedding model runs at RAGKIT_EMBED_URL. If that server"
+        " shares this memory, plan with what it leaves.\n"
+    )
+    with_reranker = run("--gpu", "24GB", "--json", "--embedder", "--reranker", "minilm")
+    alone = run("--gpu", "24GB", "--json", "--reranker", "minilm")
+    assert json.loads(with_reranker)["others_bytes"] == json.loads(alone)["others_bytes"] > 0
 
 
 def test_files_that_are_there_are_measured(folder: Path) -> None:

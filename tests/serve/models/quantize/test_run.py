@@ -98,7 +98,7 @@ def test_fp8_reads_no_calibration(options: QuantizeOptions, python: Path) -> Non
     assert facts["calibration"] is None
 
 
-@pytest.mark.parametrize("scheme", ["w8a8", "w4a16"])
+@pytest.mark.parametrize("scheme", ["w8a8", "w4a16", "awq"])
 def test_a_calibrated_scheme_needs_a_file(
     options: QuantizeOptions, python: Path, scheme: str
 ) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from ragkit.prompts.trained import current_versions
 from tests import commands
 from tests.commands import Result
 from tests.places import ROOT
@@ -92,6 +93,28 @@ def test_what_makes_no_sense_is_one_line(
     assert said in done.stderr
     assert done.stderr.startswith("ragkit: ")
     assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("place", ["current", "changed", "unknown"])
+def test_an_adapter_of_other_prompts_is_named(
+    python: Path, model: Path, tmp_path: Path, place: str
+) -> None:
+    adapter = tmp_path / "voice"
+    adapter.mkdir()
+    (adapter / "adapter_config.json").write_text('{"r": 8}')
+    (adapter / "adapter_model.safetensors").write_text("")
+    current = sorted(current_versions(None, "c"))
+    prompts = {"current": current, "changed": [current[0], "0123456789ab-1"], "unknown": None}
+    card = {"collection": "c", "prompts": prompts[place]}
+    (adapter / "card.json").write_text(json.dumps(card))
+    done = run(python, model, "--dry-run", "--lora", f"voice={adapter}", "--lora", "hub=org/name")
+    assert done.returncode == 0
+    notes = [line for line in done.stderr.splitlines() if "prompts" in line]
+    expected = (
+        "ragkit: adapter voice was trained with prompts of version 0123456789ab-1, and they are"
+        f" {', '.join(current)} now: its answers may be worse"
+    )
+    assert notes == ([expected] if place == "changed" else [])
 
 
 def test_a_socket_that_cannot_be_is_found_before_anything_starts(python: Path, model: Path) -> None:

@@ -6,8 +6,9 @@ from typing import Any
 import pytest
 
 from ragkit.errors import UsageError
-from ragkit_models.serve.llamacpp import llamacpp_launch
+from ragkit_models.serve.llamacpp import llamacpp_launch, only_gguf
 from ragkit_models.serve.options import ServeOptions
+from tests.commands import run
 from tests.serve.models.test_llamacpp import ARCHITECTURE, CONTEXT, TEMPLATE, write
 
 
@@ -54,3 +55,19 @@ def test_another_quantization_is_refused(model: str) -> None:
     llamacpp_launch(options(model), "gguf", None)
     with pytest.raises(UsageError, match="not with --quantization awq"):
         llamacpp_launch(options(model), "awq", None)
+
+
+def test_a_folder_that_quantize_made_is_served_by_its_one_file(model: str) -> None:
+    folder = Path(model).parent
+    result = run(
+        "model", "serve", str(folder), "--dry-run", environment={"RAGKIT_LLM_API_KEY": "k"}
+    )
+    assert result.returncode == 0, result.stderr
+    assert f"--model {model} --alias model" in result.stdout
+    assert only_gguf(model) == model
+    (folder / "config.json").touch()
+    assert only_gguf(str(folder)) == str(folder)
+    (folder / "config.json").unlink()
+    (folder / "other.gguf").touch()
+    assert only_gguf(str(folder)) == str(folder)
+    assert only_gguf("org/name") == "org/name"

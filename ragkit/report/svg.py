@@ -186,13 +186,14 @@ def axes(
     *,
     x_text: Callable[[float], str],
     y_text: Callable[[float], str],
+    x_ticks: Sequence[float] | None = None,
 ) -> Markup:
-    """Draw the grid of two scales with labels."""
+    """Draw the grid of two scales with labels; `x_ticks` replace the round values of `x`."""
     parts = []
     for value in ticks(y):
         parts.append(rule(x.start, y(value), x.end, y(value), "grid"))
         parts.append(text(y_text(value), x.start - 6, y(value) + 3.5, anchor="end", kind="tick"))
-    for value in ticks(x):
+    for value in ticks(x) if x_ticks is None else x_ticks:
         parts.append(rule(x(value), y.start, x(value), y.end, "grid"))
         parts.append(text(x_text(value), x(value), y.start + 15, anchor="middle", kind="tick"))
     parts.append(rule(x.start, y.start, x.end, y.start, "axis"))

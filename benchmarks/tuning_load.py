@@ -1,0 +1,30 @@
+"""Load an embedding model in a process of its own: `python -m benchmarks.tuning_load FOLDER`.
+
+Reads a JSON list of texts from standard input, and prints seconds, megabytes and their vectors.
+"""
+
+from __future__ import annotations
+
+import json
+import resource
+import sys
+from time import perf_counter
+
+
+def main(model: str, texts: list[str]) -> None:
+    """Load, embed the first text, and then the others, which do not count."""
+    began = perf_counter()
+    from ragkit.knowledge.embedders import Embedders
+    from ragkit.settings.settings import Settings
+
+    embedder = Embedders(Settings()).made(model, None)
+    embedder.load()
+    vectors = [embedder.embed_query(texts[0]).tolist()]
+    seconds = perf_counter() - began
+    used = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1000
+    vectors += [embedder.embed_query(text).tolist() for text in texts[1:]]
+    print(json.dumps({"seconds": seconds, "megabytes": used, "vectors": vectors}))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], json.load(sys.stdin))
