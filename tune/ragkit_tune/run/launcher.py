@@ -47,7 +47,7 @@ def configuration(recipe: Recipe) -> Mapping[str, Any]:
         stage = _ZERO_STAGES[recipe.sharding]
         return {**common, "distributed_type": "DEEPSPEED", "deepspeed_config": _deepspeed(stage)}
     if recipe.sharding == "fsdp":
-        return {**common, "distributed_type": "FSDP", "fsdp_config": _fsdp(recipe)}
+        return {**common, "distributed_type": "FSDP", "fsdp_config": _fsdp()}
     return {**common, "distributed_type": "MULTI_GPU", "gpu_ids": "all"}
 
 
@@ -63,7 +63,7 @@ def _deepspeed(stage: int) -> dict[str, Any]:
     }
 
 
-def _fsdp(recipe: Recipe) -> dict[str, Any]:
+def _fsdp() -> dict[str, Any]:
     return {
         "fsdp_version": 2,
         "fsdp_reshard_after_forward": True,
@@ -71,5 +71,5 @@ def _fsdp(recipe: Recipe) -> dict[str, Any]:
         "fsdp_state_dict_type": "FULL_STATE_DICT",
         "fsdp_cpu_ram_efficient_loading": False,
         "fsdp_offload_params": False,
-        "fsdp_activation_checkpointing": recipe.checkpointing == "on",
+        "fsdp_activation_checkpointing": False,  # the trainer does it; both at once are refused
     }

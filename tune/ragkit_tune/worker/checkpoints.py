@@ -12,7 +12,7 @@ import math
 import os
 import shutil
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -136,8 +136,10 @@ class WholeCheckpoints:
     log_file: Log
 
     def _save(self, output_dir: str | None = None, state_dict: Any = None) -> None:
+        # Where each process holds a part of the weights, `state_dict` has them whole in the first.
         assert output_dir is not None
-        save_trainable(self.model, Path(output_dir))  # type: ignore[attr-defined]
+        if self.is_world_process_zero():  # type: ignore[attr-defined]
+            save_trainable(self.model, Path(output_dir), state_dict)  # type: ignore[attr-defined]
 
     def _load_from_checkpoint(self, checkpoint_path: str, *rest: Any, **options: Any) -> None:
         load_trainable(self.model, Path(checkpoint_path))  # type: ignore[attr-defined]
@@ -176,13 +178,15 @@ class WholeCheckpoints:
             ) from error
 
 
-def save_trainable(model: Any, folder: Path) -> None:
-    """Write the weights that are trained, whatever form the model's own folder has."""
+def save_trainable(model: Any, folder: Path, whole: Mapping[str, Any] | None = None) -> None:
+    """Write the weights that are trained: those of the model, or of its `whole` state."""
     from safetensors.torch import save_file
 
     folder.mkdir(parents=True, exist_ok=True)
     weights = {
-        name: w.detach().contiguous() for name, w in model.named_parameters() if w.requires_grad
+        name: (w if whole is None else whole[name]).detach().contiguous()
+        for name, w in model.named_parameters()
+        if w.requires_grad
     }
     save_file(weights, folder / TRAINABLE)
 
@@ -190,9 +194,12 @@ def save_trainable(model: Any, folder: Path) -> None:
 def load_trainable(model: Any, folder: Path) -> None:
     """Load the weights of a checkpoint of the same recipe. Raises StopError for another model's."""
     from safetensors.torch import load_file
+    from torch.distributed.checkpoint.state_dict import StateDictOptions, set_model_state_dict
 
-    _, unexpected = model.load_state_dict(load_file(folder / TRAINABLE), strict=False)
-    if unexpected:
+    weights = load_file(folder / TRAINABLE)
+    # Full: each process takes its part where the weights are shared among several.
+    options = StateDictOptions(full_state_dict=True, strict=False)
+    if set_model_state_dict(model, weights, options=options).unexpected_keys:
         raise StopError(f"{folder} has weights of another model: start a new run")
 
 

@@ -67,17 +67,10 @@ def _batch(job: Job, rows: Rows, log: Log) -> int:
 
 
 def _attempt(job: Job, rows: Rows, log: Log, batch: int, micro_batch: int) -> None:
-    import torch
     from sentence_transformers import SentenceTransformerTrainer
 
-    torch.manual_seed(job.setting("seed"))  # a pooler that the base lacks begins at random
-    model = load(job.base)
-    limit = model.max_seq_length
-    model.max_seq_length = min(limit or 512, job.setting("max_tokens"))
-    model.prompts = {"query": job.prefixes["query"], "document": job.prefixes["passage"]}
+    model, limit = _make_model(job)
     _check_lengths(model, rows, log)
-    if job.setting("parameters") == "lora":
-        add_lora(model, job, "FEATURE_EXTRACTION")
     corpus = corpus_of(rows.dev, rows.train)
 
     def measure(_: Any) -> dict[str, float]:
@@ -102,9 +95,26 @@ def _attempt(job: Job, rows: Rows, log: Log, batch: int, micro_batch: int) -> No
         train_dataset=dataset_of(_columns(job, rows)),
         loss=_loss(job, model, micro_batch, gpus),
     )
-    finish_training(trainer)
+    finish_training(trainer, lambda: _make_model(job)[0])
     if is_first():
         _write(job, as_loaded(trainer), rows, limit, log)
+
+
+def _make_model(job: Job) -> tuple[Any, int]:
+    """Load the base with what is trained of it; return it and the length that it had."""
+    import torch
+
+    torch.manual_seed(job.setting("seed"))  # a pooler that the base lacks begins at random
+    model = load(job.base)
+    limit = model.max_seq_length
+    model.max_seq_length = min(limit or 512, job.setting("max_tokens"))
+    model.prompts = {"query": job.prefixes["query"], "document": job.prefixes["passage"]}
+    if job.setting("parameters") == "lora":
+        add_lora(model, job, "FEATURE_EXTRACTION")
+    for name, weight in model.named_parameters():
+        if ".pooler." in name:  # sentence vectors are pooled without it
+            weight.requires_grad_(False)
+    return model, limit
 
 
 def _arguments(job: Job, rows: Rows, steps: int, at_once: int, accumulation: int) -> Any:

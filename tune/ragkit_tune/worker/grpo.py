@@ -17,7 +17,14 @@ from typing import Any, Final
 
 from guard import ROW, Guard, RowsOfStep, named  # beside this script
 from job import Job, Log, StopError, main, read_both
-from language_model import CAUSAL, guarded, make_model_trainer, open_run, trainer_arguments
+from language_model import (
+    CAUSAL,
+    guarded,
+    make_model,
+    make_model_trainer,
+    open_run,
+    trainer_arguments,
+)
 from language_model_rows import Encoded
 from language_model_write import write_result
 from sft import answer_of
@@ -190,7 +197,7 @@ class _Run:
             reward_funcs=[self._reward],
             train_dataset=dataset_of(_prompts(rows)),
         )
-        finish_training(self._trainer)
+        finish_training(self._trainer, lambda: make_model(job, CAUSAL))
         if not self._has_learnt and not job.resume:
             raise StopError(self._nothing_learnt(0.0, [row["id"] for row in rows]))
         if is_first():

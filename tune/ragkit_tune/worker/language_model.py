@@ -100,6 +100,14 @@ def _quantized(job: Job, dtype: Any) -> dict[str, Any]:
     }
 
 
+def make_model(job: Job, task: str) -> Any:
+    """Load the base with what is trained of it, as the trainer makes it."""
+    from peft import get_peft_model
+
+    model, part = load_base(job, task), trained_part(job, task)
+    return model if part is None else get_peft_model(model, part)
+
+
 def trained_part(job: Job, task: str) -> Any:
     """Return PEFT's configuration of what is trained; None for all weights.
 
@@ -218,7 +226,7 @@ def train_on_rows(
         eval_dataset=dataset_of(rows[1]),
         **options,
     )
-    finish_training(trainer)
+    finish_training(trainer, lambda: make_model(job, task))
     if is_first():
         write_result(job, trainer, tokenizer, compared, task, log)
 

@@ -17,6 +17,7 @@ from typing import Any, Final
 from checkpoints import UNWRITTEN, reason_of  # beside this script
 from job import Job, Log, StopError
 from language_model_rows import PLAIN_TEMPLATE
+from training import as_loaded
 
 # Largest difference of a logit, as a share of the largest logit: of float32 sums in another order,
 # and of half precision, where a quantized base rounds once more.
@@ -31,7 +32,7 @@ def write_result(
     """Write the model's folder; `ids` are a text that it is compared by. Raises StopError."""
     import torch
 
-    model = trainer.model
+    model = as_loaded(trainer) if job.setting("bits") == 16 else trainer.model
     log.tell("stage: writing the model")
     written = Path(f"{job.model}.writing")
     shutil.rmtree(written, ignore_errors=True)

@@ -63,12 +63,8 @@ def _attempt(job: Job, rows: Rows, log: Log, batch: int, micro_batch: int) -> No
         CrossEncoderTrainingArguments,
     )
 
-    model = load(job.base, seed=job.setting("seed"))
-    limit = model.max_seq_length
-    model.max_seq_length = min(limit or 512, job.setting("max_tokens"))
+    model, limit = _make_model(job)
     _check_lengths(model, rows, log)
-    if job.setting("parameters") == "lora":
-        add_lora(model, job, "SEQ_CLS")  # which trains the head whole
 
     def measure(_: Any) -> dict[str, float]:
         score = partial(predict, model)
@@ -97,9 +93,19 @@ def _attempt(job: Job, rows: Rows, log: Log, batch: int, micro_batch: int) -> No
         loss=_loss(job, model),
     )
     model[0].register_forward_pre_hook(partial(_count_tokens, trainer.guard))
-    finish_training(trainer)
+    finish_training(trainer, lambda: _make_model(job)[0])
     if is_first():
         _write(job, as_loaded(trainer), rows, limit, log)
+
+
+def _make_model(job: Job) -> tuple[Any, int]:
+    """Load the base with what is trained of it; return it and the length that it had."""
+    model = load(job.base, seed=job.setting("seed"))
+    limit = model.max_seq_length
+    model.max_seq_length = min(limit or 512, job.setting("max_tokens"))
+    if job.setting("parameters") == "lora":
+        add_lora(model, job, "SEQ_CLS")  # which trains the head whole
+    return model, limit
 
 
 def _check_lengths(model: Any, rows: Rows, log: Log) -> None:

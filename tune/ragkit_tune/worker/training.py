@@ -203,10 +203,6 @@ def trainer_class(base: type, make_batches: Callable[..., Any]) -> Any:
         def add_model_card_callback(self, *arguments: Any) -> None:
             """Write no card: it would quote rows."""
 
-        def _save(self, output_dir: str | None = None, state_dict: Any = None) -> None:
-            self.model.save_pretrained(output_dir, create_model_card=False)
-            super()._save(output_dir)
-
     return GuardedTrainer
 
 
@@ -323,9 +319,10 @@ def row_ids(rows: Sequence[Mapping[str, Any]]) -> dict[str, list[str]]:
     return {ROW: [str(row["id"]) for row in rows]}
 
 
-def finish_training(trainer: Any) -> None:
-    """Train to the end and leave the weights of the best checkpoint in the model.
+def finish_training(trainer: Any, make_model: Callable[[], Any]) -> None:
+    """Train to the end and leave the weights of the best checkpoint in the trainer's model.
 
+    Where each process has a part of the weights, the first gets a whole model by `make_model`.
     Raises StopError when the process is asked to end, having saved the step at hand.
     """
     from transformers import PrinterCallback
@@ -347,9 +344,18 @@ def finish_training(trainer: Any) -> None:
         if from_first(stopping.is_asked):
             raise StopError(f"asked to end after step {step}: resume goes on from there")
         check_weights(trainer.model, step)
-    if stopping.best_step and (stopping.best_step != step or not stopping.is_patient):
+    is_best = not stopping.best_step or (stopping.best_step == step and stopping.is_patient)
+    if is_sharded(trainer):
+        trainer.model, is_best = (make_model() if is_first() else None), False
+    if not is_best and trainer.model is not None:
         load_trainable(trainer.model, Path(job.checkpoints) / f"step-{stopping.best_step:06d}")
     log.write(step=step, event=f"the best is step {stopping.best_step}")
+
+
+def is_sharded(trainer: Any) -> bool:
+    """Tell whether each process holds a part of the weights: by FSDP or ZeRO-3."""
+    deepspeed = getattr(trainer.accelerator.state, "deepspeed_plugin", None)
+    return bool(trainer.is_fsdp_enabled or (deepspeed and deepspeed.zero_stage == 3))
 
 
 def as_loaded(trainer: Any) -> Any:
