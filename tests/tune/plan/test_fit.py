@@ -80,6 +80,12 @@ def test_several_cards_share_what_one_could_not_hold() -> None:
     assert choose(replace(full, sharding="ddp"), llama(), CHAT, card(80, 8)) is None
 
 
+def test_weights_of_four_bits_are_not_shared() -> None:
+    chat = recipe("adapter", parameters="lora", batch=32, gpus=2, bits=4)
+    assert choose(chat, llama(), CHAT, card(8, 2)) is None
+    assert choose(replace(chat, sharding="fsdp"), llama(), CHAT, card(8, 2)) is not None
+
+
 def test_the_recipe_has_the_last_word() -> None:
     fixed = recipe("adapter", parameters="lora", batch=32, micro_batch=2, checkpointing="off")
     assert way(choose(fixed, llama(), CHAT, card(80)))[:3] == (2, 16, False)

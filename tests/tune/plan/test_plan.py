@@ -51,7 +51,7 @@ def test_a_plan_fills_the_recipe_in(base: Path, data: DataSet) -> None:
     made = make(base, data, max_tokens=128, epochs=2.0)
     assert (made.recipe.micro_batch, made.recipe.checkpointing) == (32, "off")
     assert (made.recipe.bits, made.recipe.sharding) == (16, "ddp")
-    assert made.steps == 7  # 200 rows
+    assert made.steps == 6  # 200 rows, 6.25 batches
     assert made.step_tokens == 2 * 32 * 128
     # 6 P + 12 L h s a token, P = 6 x 12 x 384 x 384 and some.
     assert made.operations / made.steps == pytest.approx(8192 * 67.4e6, rel=0.01)
@@ -95,6 +95,32 @@ def test_the_lines_of_a_plan(base: Path, data: DataSet) -> None:
     assert all(len(row) == 6 for row in card_rows(made))
 
 
+def few_passages(folder: Path) -> DataSet:
+    rows = [{**PAIR, "id": f"r{n}", "query": f"q{n}", "positive": f"p{n % 9}"} for n in range(60)]
+    return write_data_set(folder / "few", "pairs", {"train": rows}, {})  # type: ignore[list-item]
+
+
+def test_the_plan_counts_batches_of_different_passages(base: Path, tmp_path: Path) -> None:
+    data = few_passages(tmp_path)
+    made = make(base, data, epochs=3.0)
+    assert (made.recipe.batch, made.recipe.micro_batch, made.steps) == (9, 9, 20)
+    assert "batches of 9 rows: the rows have too few different passages for 32" in made.notes
+    assert "  step: 9 rows = 9 at once" in plan_text(made).splitlines()
+    scored = make(base, data, loss="kl")  # whose batches may have a passage twice
+    assert (scored.recipe.batch, scored.steps) == (32, 6)
+    fixed = make(base, data, micro_batch=16)
+    assert (fixed.recipe.batch, fixed.recipe.micro_batch) == (9, 9)
+    small = make(base, write_data_set(tmp_path / "s", "pairs", {"train": [PAIR] * 20}, {}))
+    assert small.recipe.batch == 20
+
+
+def test_rows_are_as_long_as_the_model_reads(base: Path, data: DataSet) -> None:
+    assert make(base, data).lengths.columns[0].tokens == (512,)
+    (base / "sentence_bert_config.json").write_text('{"max_seq_length": 128}')
+    assert make(base, data).lengths.columns[0].tokens == (128,)
+    assert make(base, data, max_tokens=64).lengths.columns[0].tokens == (64,)
+
+
 def test_this_machine_has_memory() -> None:
     machine = this_machine()
     assert machine.memory_bytes > 2**28
@@ -110,9 +136,23 @@ def test_the_command(base: Path, data: DataSet) -> None:
     common = ("embedder", "--base", str(base), "--data", str(data.folder))
     printed = run(*common, "--ram", "16GB", "--speed", "0.05").stdout
     assert "50 GFLOP/s (given)" in printed
+    assert "time: not known" not in printed
+    assert "24 GB" not in printed
+    assert "Which cards would do: add --gpu 24GB, or --gpus 2" in printed
+    unknown = run(*common, "--ram", "16GB").stdout
+    assert "  time: not known before a probe; add --probe (about a minute)" in unknown
+    cards = run(*common, "--gpu", "24GB").stdout
+    assert "full fsdp" in cards
+    assert cards.splitlines()[-3:] == [
+        "full: all weights are trained; lora: small matrices beside them, the rest is frozen",
+        "ddp: each card holds the whole model; zero1, zero2, zero3, fsdp: the cards share it",
+        "no: not even one row at once; a number with c: with checkpointing, which saves memory and"
+        " takes a third more time",
+    ]
     assert max(map(len, printed.splitlines()[2:])) <= 100
     values = json.loads(run(*common, "--ram", "16GB", "--json").stdout)
     assert values["fits"]
+    assert len(values["cards"]) == 16
     assert values["step"]["peak_bytes"] == values["step"]["peak"]
     assert values["seconds"] is None
     failed = run(*common, "--ram", "0.6GB", code=1)
@@ -131,3 +171,13 @@ def test_the_command_plans_adapters(base: Path, tmp_path: Path) -> None:
     assert less["notes"][-1] == "4 bits instead of 16, which do not fit"
     full = run(*common, "--gpu", "48GB", "--parameters", "full", code=1).stderr
     assert full.splitlines()[0].endswith("GiB are free for it: set parameters = lora")
+
+
+def test_the_model_in_use_is_planned_unless_another_is_named(
+    base: Path, data: DataSet, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("RAGKIT_EMBED_MODEL", str(base))
+    words = ("embedder", "--data", str(data.folder), "--ram", "16GB", "--json")
+    assert json.loads(run(*words).stdout)["recipe"]["base"] == str(base)
+    missing = run("adapter", "--data", str(data.folder), code=2)
+    assert "--base is missing" in str(missing.exception or missing.output)
