@@ -12,7 +12,12 @@ import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from ragkit.question.reading import Question, distinct_terms, is_function_character
+from ragkit.question.reading import (
+    Question,
+    distinct_terms,
+    is_function_character,
+    language_of,
+)
 from ragkit.text.analyse import CJK, analyse, comparable, in_pairs
 from ragkit.text.variants import fold_variants
 from ragkit.types import Hit
@@ -66,9 +71,15 @@ def best_coverage(
 def missing_words(
     question: Question, passages: Sequence[Hit], weights: Mapping[str, float]
 ) -> list[str]:
-    """Name the rarest words of a question that no passage has, as written and in its order."""
-    text = "\n".join(map(text_with_context, passages))
-    present = distinct_terms(text)
+    """Name the rarest words of a question that no passage has, as written and in its order.
+
+    Passages in another language have none of its words whatever they say: nothing is named.
+    """
+    texts = [text_with_context(hit) for hit in passages]
+    language = language_of(question.text)
+    if texts and all(language_of(text) != language for text in texts):
+        return []
+    present = distinct_terms("\n".join(texts))
     runs = _missing_runs(question, present)
     weight_of = {_as_written(run, question.text): math.inf for run in runs}
     for word in _WORD.findall(question.text):
@@ -101,8 +112,10 @@ def _likely_name(stretch: str) -> Iterator[str]:
 
 def _as_written(run: str, text: str) -> str:
     """Return a stretch of folded characters as the text has it; folding moves none of them."""
-    start = fold_variants(text).find(run)
-    return run if start < 0 else text[start : start + len(run)]
+    pattern = re.sub("周日", "(?:周|星期|礼拜)[日天]", re.escape(run))
+    pattern = re.sub("周(?=[一二三四五六])", "(?:周|星期|礼拜)", pattern)
+    place = re.search(pattern, fold_variants(text))
+    return run if place is None else text[place.start() : place.end()]
 
 
 def _credits(question: Question, present: Collection[str], text: str) -> Iterator[float]:

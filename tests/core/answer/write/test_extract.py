@@ -240,7 +240,26 @@ def test_refuses_in_the_question_s_language(question: str, statement: str) -> No
     ],
 )
 def test_a_refusal_says_why(question: str, reason: str) -> None:
-    assert answer(question, [hit(BRIDGE)]).reason == reason
+    assert answer(question, [hit(BRIDGE), hit(BRIDGE_HANS, document=2)]).reason == reason
+
+
+@pytest.mark.parametrize(
+    ("question", "passage", "reason"),
+    [
+        ("图书馆有咖啡厅吗？", BRIDGE, "在文档中找到的内容似乎都没有回答这个问题。"),
+        (
+            "Who invented the light bulb?",
+            BRIDGE_HANS,
+            "Nothing that was found in the documents seems to answer the question.",
+        ),
+        ("星期天开门吗？", BRIDGE_HANS, "在文档中找到的内容都没有提到“星期天开门”。"),
+    ],
+)
+def test_a_refusal_names_no_words_that_another_language_cannot_have(
+    question: str, passage: str, reason: str
+) -> None:
+    """And words are named as they were typed: a day of the week has several names."""
+    assert answer(question, [hit(passage)]).reason == reason
 
 
 def test_a_refusal_goes_by_what_terms_weigh_in_the_collection() -> None:
