@@ -64,7 +64,9 @@ def _loaded(models: Mapping[str, Path], *sets: Path) -> dict[str, Any]:
     pairs = zip(first, second, strict=True)
     largest = max(abs(a - b) for one, other in pairs for a, b in zip(one, other, strict=True))
     figures = {
-        name: {key: median(row[key] for row in rows[1:]) for key in ("seconds", "megabytes")}
+        name: {
+            key: median(row[key] for row in rows[1:]) for key in ("seconds", "cpu_s", "megabytes")
+        }
         for name, rows in runs.items()
     }
     return {"texts": len(texts), "largest": largest, **figures}
@@ -76,13 +78,13 @@ def _questions(file: Path) -> list[str]:
 
 
 def _sizes(loaded: Mapping[str, Any], models: Mapping[str, Path]) -> Iterator[str]:
-    yield "| model | weights, MB | load, s | memory, MB |"
-    yield "|---|---|---|---|"
+    yield "| model | weights, MB | load, s | of processors | memory, MB |"
+    yield "|---|---|---|---|---|"
     for name, model in models.items():
         weights = sum(file.stat().st_size for file in model.rglob("*.safetensors")) / 1e6
         figures = loaded[name]
-        yield f"| {name} | {weights:.0f} | {figures['seconds']:.2f} | {figures['megabytes']:.0f} |"
-    yield (
-        f"\nThe vectors of {loaded['texts']} questions differ by {loaded['largest']:.1g} at most in"
-        " any dimension."
-    )
+        seconds = f"{figures['seconds']:.2f} | {figures['cpu_s']:.2f}"
+        yield f"| {name} | {weights:.0f} | {seconds} | {figures['megabytes']:.0f} |"
+    largest = f"by {loaded['largest']:.1g} at most in any dimension"
+    differ = f"differ {largest}" if loaded["largest"] else "are equal"
+    yield f"\nThe vectors of {loaded['texts']} questions {differ}."

@@ -1,5 +1,6 @@
 """The commands that train: their options, the base they take, and what is wrong before any work."""
 
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -7,6 +8,8 @@ import pytest
 from ragkit.errors import UsageError
 from ragkit.settings.settings import Settings
 from ragkit_tune.cli_run import read_options
+from ragkit_tune.cli_runs import StepLines
+from ragkit_tune.run.log import Progress
 from ragkit_tune.train import base_of
 from tests.commands import run
 from tests.tune.run.worlds import make_world
@@ -51,6 +54,10 @@ def test_the_base_is_the_model_in_use_unless_named(tmp_path: Path) -> None:
         ),
         (["adapter", "--base", "m", "--method", "kto"], "`ragkit tune data --kind completion`"),
         (["reward", "--base", "m"], "`ragkit tune data --kind preference`"),
+        (
+            ["adapter", "--base", "m", "--data", "d", "--bits", "4", "--full"],
+            "bits = 4 goes with adapters only",
+        ),
     ],
 )
 def test_mistakes_are_told_before_any_work(
@@ -59,6 +66,22 @@ def test_mistakes_are_told_before_any_work(
     result = run("tune", *arguments, environment={"RAGKIT_HOME": str(tmp_path)})
     assert result.returncode == 2
     assert message in result.stderr
+
+
+def test_a_step_is_told_after_ten_seconds_at_the_latest() -> None:
+    now = [0.0]
+    told: list[str] = []
+    tell = StepLines(told.append, clock=lambda: now[0])
+    for step in range(1, 101):
+        now[0] += 4.0
+        tell(Progress(step, 1000, 1.0, 1.0, None, 60.0))
+    steps = [int(line.split()[1]) for line in told]
+    assert steps[0] == 1
+    assert max(b - a for a, b in pairwise(steps)) <= 3
+    assert len(steps) < 60
+    told.clear()
+    tell(Progress(1000, 1000, 1.0, 1.0, None, 0.0))
+    assert len(told) == 1
 
 
 def test_a_run_that_was_stopped_says_how_it_goes_on(

@@ -112,3 +112,9 @@ def test_a_file_that_is_no_recipe_is_named(tmp_path: Path) -> None:
     file.write_text("kind = ")
     with pytest.raises(UsageError, match="is not TOML"):
         read_recipe(file)
+
+
+def test_rows_of_embedders_and_rerankers_have_512_tokens_by_default() -> None:
+    kinds = ("embedder", "reranker", "adapter", "reward")
+    values = [make_recipe({"kind": kind, "base": "b", "data": "d"}) for kind in kinds]
+    assert [recipe.max_tokens for recipe in values] == [512, 512, 2048, 2048]

@@ -1,13 +1,20 @@
 """`ragkit tune data`: make rows to train on from one's own documents."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 import typer
 
 from ragkit.cli.stages import Stages
 
+if TYPE_CHECKING:
+    from ragkit_tune.data.data_set import DataSet
+    from ragkit_tune.data.make import OnlyPassages
+
+NEGATIVES: Final = 3
 HowOption = Annotated[
     str | None,
     typer.Option(
@@ -55,11 +62,16 @@ def data(
         ),
     ] = None,
     negatives: Annotated[
-        int, typer.Option(min=0, max=20, help="Maximum number of hard negatives of a row.")
-    ] = 3,
+        int, typer.Option(min=0, max=20, help="Maximum number of wrong passages of a row.")
+    ] = NEGATIVES,
     max_tokens: Annotated[
-        int, typer.Option(min=8, max=100_000, help="Tokens of a passage that will be trained on.")
-    ] = 256,
+        int | None,
+        typer.Option(
+            min=8,
+            max=100_000,
+            help="Tokens of a passage that will be trained on (default: those of a recipe).",
+        ),
+    ] = None,
     allow_dropped: Annotated[
         bool,
         typer.Option("--allow-dropped", help="Go on when over a tenth of the rows has a fault."),
@@ -72,7 +84,7 @@ def data(
     ] = 0,
     as_json: Annotated[bool, typer.Option("--json", help="Print the card.")] = False,
 ) -> None:
-    """Make rows to train on from your documents: questions, passages and hard negatives.
+    """Make rows to train on from your documents: questions, right passages and wrong ones.
 
     The folder gets train.jsonl, dev.jsonl, test.jsonl with questions about other documents, and a
     card that says what was left out and why. Chats and answers come from --set, from the answers
@@ -90,41 +102,78 @@ def data(
             kind, out, collection, labelled, language or "", seed, allow_dropped, as_json=as_json
         )
         return
-    from ragkit.cli.render import print_json
     from ragkit.knowledge.base import KnowledgeBase
     from ragkit.settings.settings import load_settings
-    from ragkit.text.printable import printable
-    from ragkit_tune.data.card import describe_card
+    from ragkit_tune.data.checks import FEWEST
     from ragkit_tune.data.clusters import TEST_SHARE
-    from ragkit_tune.data.make import make_data
+    from ragkit_tune.data.make import OnlyPassages, make_data
+    from ragkit_tune.data.next_step import next_step
 
     settings = load_settings()
+    given: dict[str, object] = {
+        "collection": collection,
+        "language": language,
+        "rows": rows if rows >= FEWEST else None,
+        "seed": seed or None,
+        "test-share": test_share,
+        "negatives": None if negatives == NEGATIVES else negatives,
+        "max-tokens": max_tokens,
+    }
+    options = [
+        text
+        for name, value in given.items()
+        if value is not None
+        for text in (f"--{name}", str(value))
+    ]
+    options += ["--allow-dropped"] if allow_dropped else []
     with KnowledgeBase.open(settings, collection=collection) as kb, Stages() as stages:
-        made = make_data(
-            kb,
-            out,
-            settings=settings,
-            hows=_names(how),
-            labelled=labelled,
-            language=language or "",
-            rows=rows,
-            seed=seed,
-            test_share=TEST_SHARE if test_share is None else test_share,
-            negatives=negatives,
-            max_tokens=max_tokens,
-            allow_dropped=allow_dropped,
-            ask=ask,
-            progress=stages.show,
-        )
+        try:
+            made: DataSet | OnlyPassages = make_data(
+                kb,
+                out,
+                settings=settings,
+                hows=_names(how),
+                labelled=labelled,
+                language=language or "",
+                rows=rows,
+                seed=seed,
+                test_share=TEST_SHARE if test_share is None else test_share,
+                negatives=negatives,
+                max_tokens=max_tokens,
+                allow_dropped=allow_dropped,
+                ask=ask,
+                progress=stages.show,
+            )
+        except OnlyPassages as error:
+            made = error
+    step = next_step(out, options, hows=_names(how), labelled=labelled) if ask else ""
+    _show(made, out, step, as_json=as_json)
+
+
+def _show(made: DataSet | OnlyPassages, out: Path, step: str, *, as_json: bool) -> None:
+    """Print the card or why there are no rows, a warning where they prove nothing, what is next."""
+    from ragkit.cli.render import print_json
+    from ragkit.text.printable import printable
+    from ragkit_tune.data.card import describe_card, few_clusters_line
+    from ragkit_tune.data.make import OnlyPassages
+
+    if isinstance(made, OnlyPassages):
+        if as_json:
+            print_json(
+                {"out": str(out), "ask": str(made.path), "reason": made.reason, "next": step}
+            )
+        else:
+            typer.echo(printable(f"No rows yet: {made.reason}. {step}"))
+        return
     if as_json:
         print_json({"out": str(out), **made.card})
-        return
-    for line in describe_card(made.card):
-        typer.echo(printable(line))
-    if ask:
-        typer.echo(
-            f"Write questions into {printable(str(out / 'ask.jsonl'))}, then pass it as --set."
-        )
+    else:
+        for line in describe_card(made.card):
+            typer.echo(printable(line))
+        if step:
+            typer.echo(printable(step))
+    if warning := few_clusters_line(made.card):
+        typer.echo(printable(f"Warning: {warning}."), err=True)
 
 
 def _make_answers(

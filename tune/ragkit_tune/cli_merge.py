@@ -10,7 +10,7 @@ from ragkit.errors import UsageError
 
 ModelsArgument = Annotated[
     list[str],
-    typer.Argument(metavar="MODEL...", help="Models' folders with safetensors, or names."),
+    typer.Argument(metavar="MODEL...", help="Runs, models' folders with safetensors, or names."),
 ]
 MethodOption = Annotated[
     str,
@@ -48,11 +48,17 @@ def merge(
     Computed in float32, stored as the first model is. The result is unproven until `ragkit tune
     prove` has compared it.
     """
+    from ragkit.settings.settings import load_settings
     from ragkit_tune.merge.merge import METHODS, MergeOptions, merge_models
+    from ragkit_tune.model_files.card import how_to_prove
+    from ragkit_tune.run.folder import model_of_run
 
     chosen = next((name for name in METHODS if name == method), None)
     if chosen is None:
         raise UsageError(f"--method {method} is unknown: choose one of {', '.join(METHODS)}")
+    home = load_settings().home
+    models = [model_of_run(home, name) for name in models]
+    base = base and model_of_run(home, base)
     options = MergeOptions(tuple(models), chosen, read_numbers(weights), t, base)
     card = merge_models(options, out)
     if as_json:
@@ -61,7 +67,7 @@ def merge(
     typer.echo(f"{out}: {len(models)} models merged, {card.bytes_after / 1e6:,.1f} MB of weights.")
     for note in card.notes:
         typer.echo(f"{note}.")
-    typer.echo("unproven: ragkit tune prove")
+    typer.echo(how_to_prove(out))
 
 
 def read_numbers(text: str) -> tuple[float, ...]:

@@ -3,17 +3,26 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Final, get_args
 
 import typer
 
 if TYPE_CHECKING:
+    from ragkit.settings.settings import Settings
     from ragkit_tune.plan.fit import Target
     from ragkit_tune.plan.make import Plan
 
+_LEGEND: Final = (
+    "full: all weights are trained; lora: small matrices beside them, the rest is frozen",
+    "ddp: each card holds the whole model; zero1, zero2, zero3, fsdp: the cards share it",
+    "c: with checkpointing, which saves memory for a third more time; no: not even one row",
+)
 KindArgument = Annotated[str, typer.Argument(help="embedder, reranker, adapter or reward.")]
 BaseOption = Annotated[
-    str | None, typer.Option(help="The model to train: a folder, or a name on the hub.")
+    str | None,
+    typer.Option(
+        help="The model to train: a folder, or a name on the hub.  [default: the one in use]"
+    ),
 ]
 DataOption = Annotated[
     Path | None, typer.Option(help="Folder of rows that `ragkit tune data` made.")
@@ -42,7 +51,7 @@ PriceOption = Annotated[
 ]
 BatchOption = Annotated[int | None, typer.Option(min=1, help="Rows of a step.  [default: 32]")]
 MaxTokensOption = Annotated[
-    int | None, typer.Option(min=8, help="Tokens of a row.  [default: 256; 2048 for adapters]")
+    int | None, typer.Option(min=8, help="Tokens of a row.  [default: 512; 2048 for adapters]")
 ]
 ParametersOption = Annotated[
     str | None, typer.Option(help="full or lora.  [default: lora for an adapter, else full]")
@@ -82,6 +91,8 @@ def plan(
     from ragkit_tune.plan.make import make_plan
     from ragkit_tune.recipe import read_recipe
 
+    settings = load_settings()
+    base = _base(settings, kind, base, recipe)
     values = {"base": base, "data": data and str(data), "gpus": gpus, "batch": batch}
     values |= {"max_tokens": max_tokens, "parameters": parameters, "bits": bits}
     chosen = read_recipe(recipe, kind=kind, **values)
@@ -90,7 +101,7 @@ def plan(
         read_data_set(Path(chosen.data)),
         _target(gpu, ram, chosen.gpus),
         measure=probe,
-        python=load_settings().tune_python,
+        python=settings.tune_python,
         flop_per_s=speed and speed * 1e12,
         watts=watts,
         price=price,
@@ -102,6 +113,17 @@ def plan(
         _print(result)
     if result.choice is None:
         raise typer.Exit(1)
+
+
+def _base(settings: Settings, kind: str, base: str | None, recipe: Path | None) -> str | None:
+    """Return the model to plan: as named, that of the recipe's file, or the one in use."""
+    from ragkit_tune.recipe import Kind, read_toml
+    from ragkit_tune.train import base_of
+
+    in_file = read_toml(recipe).get("base") if recipe else None
+    if base or in_file or kind not in get_args(Kind):
+        return base
+    return base_of(settings, kind, {})
 
 
 def _target(gpu: str | None, ram: str | None, gpus: int) -> Target | None:
@@ -124,11 +146,19 @@ def _print(result: Plan) -> None:
         text, _, remedy = text.rpartition("\n")
         typer.echo(printable(remedy), err=True)
     typer.echo(printable(text))
+    if result.choice is not None and result.duration_s is None:
+        typer.echo("  time: not known before a probe; add --probe (about a minute)")
     if result.choice is not None:
         typer.echo("")
         print_table(STEP_COLUMNS, step_rows(result), empty="")
+    if not (result.target.on_gpu or result.target.gpus > 1):
+        typer.echo("\nWhich graphics cards would do: add --gpu 24GB, or --gpus 2")
+        return
     typer.echo("\nRows at once that fit a card; c: with checkpointing")
     print_table(CARD_COLUMNS, card_rows(result), empty="")
+    typer.echo("")
+    for line in _LEGEND:
+        typer.echo(line)
 
 
 def _json(result: Plan) -> dict[str, Any]:

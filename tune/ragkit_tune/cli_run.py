@@ -14,7 +14,6 @@ from ragkit.errors import UsageError
 if TYPE_CHECKING:
     from ragkit.settings.settings import Settings
     from ragkit_tune.plan.make import Plan
-    from ragkit_tune.run.log import Progress
     from ragkit_tune.train import Outcome
 
 CollectionOption = Annotated[
@@ -170,6 +169,8 @@ def _run(
     """Make rows where none are named, train and prove. `values` are those of the recipe."""
     from ragkit.cli.render import print_json
     from ragkit.settings.settings import load_settings
+    from ragkit_tune.cli_runs import StepLines
+    from ragkit_tune.plan.fit import check_recipe
     from ragkit_tune.recipe import read_recipe
     from ragkit_tune.run.folder import check_new_name
     from ragkit_tune.run.job import rows_kind
@@ -187,8 +188,9 @@ def _run(
         raise UsageError(f"--data is missing: make rows with `{made}`")
     if data is not None and labelled is not None:
         raise UsageError("--set makes rows and --data names rows: take one of them")
+    check_recipe(checked, checked.gpus)
     check_trainers(checked, settings.tune_python)
-    listener = Listener(_say, _show_plan, _show_step)
+    listener = Listener(_say, _show_plan, StepLines(_say))
     if data is None:
         given["data"] = make_rows(
             settings,
@@ -240,13 +242,6 @@ def _show_plan(plan: Plan) -> None:
     from ragkit_tune.plan.text import plan_text
 
     _say(plan_text(plan))
-
-
-def _show_step(progress: Progress) -> None:
-    from ragkit_tune.cli_runs import progress_line
-
-    if progress.step % max(1, progress.steps // 20) == 0:
-        _say(progress_line(progress))
 
 
 def _show(outcome: Outcome) -> None:

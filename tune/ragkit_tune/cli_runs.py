@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from collections.abc import Callable
+from math import inf
+from time import monotonic
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
@@ -14,6 +17,10 @@ if TYPE_CHECKING:
 
     from ragkit_tune.run.folder import Run
     from ragkit_tune.run.log import Log, Progress
+
+_SHORT_CHARS: Final = 60  # of a failure, in the list
+_EVERY_S: Final = 10.0  # between two lines of steps
+_LONG_S: Final = 90.0  # from which a time is told in minutes
 
 app = typer.Typer(
     add_completion=False,
@@ -32,17 +39,19 @@ def list_command(as_json: AsJsonOption = False) -> None:
     """List all runs, the oldest first."""
     from ragkit.cli.render import print_json
     from ragkit_tune.run.folder import list_runs
+    from ragkit_tune.run.log import read_log
 
     runs = [folder.read() for folder in list_runs(_home())]
     if as_json:
         print_json([_summary(run) for run in runs])
         return
     for run in runs:
-        typer.echo(_line(run))
+        typer.echo(_line(run, most=_SHORT_CHARS))
     if not runs:
         typer.echo("There are no runs yet: ragkit tune embedder -c COLLECTION", err=True)
-    if len(runs) > 1:
-        names = " ".join(run.name for run in runs[-2:])
+    trained = [run for run in runs if read_log(run.folder.steps).steps]
+    if len(trained) > 1:
+        names = " ".join(run.name for run in trained[-2:])
         typer.echo(f"Compare runs: ragkit tune runs compare {names}", err=True)
 
 
@@ -93,7 +102,7 @@ app.command()(cli_watch.export)
 
 @app.command()
 def resume(name: NameArgument, as_json: AsJsonOption = False) -> None:
-    """Go on with a run from its last checkpoint."""
+    """Go on with a run from its last checkpoint. Ends with 1 when the run is stopped again."""
     from ragkit.cli.render import print_json
     from ragkit.settings.settings import load_settings
     from ragkit.text.printable import printable
@@ -105,17 +114,19 @@ def resume(name: NameArgument, as_json: AsJsonOption = False) -> None:
         home=settings.home,
         python=settings.tune_python,
         on_stage=lambda stage: typer.echo(printable(stage), err=True),
-        on_step=lambda progress: typer.echo(progress_line(progress), err=True),
+        on_step=StepLines(lambda line: typer.echo(line, err=True)),
     )
     if as_json:
         print_json(_summary(run))
-        return
-    typer.echo(_line(run))
+    else:
+        typer.echo(_line(run))
+    if run.state != "finished":
+        raise typer.Exit(1)
 
 
 @app.command()
 def stop(name: NameArgument, as_json: AsJsonOption = False) -> None:
-    """End a run that goes on; it can be resumed from its last checkpoint."""
+    """End a run that goes on. The step at hand is saved, and `runs resume` goes on from it."""
     from ragkit.cli.render import print_json
     from ragkit_tune.run.start import stop as stop_run
 
@@ -168,18 +179,22 @@ def _details(run: Run, log: Log, progress: Progress | None) -> dict[str, Any]:
     }
 
 
-def _line(run: Run) -> str:
+def _line(run: Run, *, most: int | None = None) -> str:
+    """Describe a run in a line, with at most so many characters of why it failed."""
+    from textwrap import shorten
+
     from ragkit.text.printable import printable_line
 
     base = str(run.values["base"]["name"])
     text = f"{run.name}  {run.state}  {run.kind} from {base}, {run.values['started_at']}"
     if run.failure:
-        text += f": {run.failure}"
+        text += f": {shorten(run.failure, most, placeholder=' ...') if most else run.failure}"
     return printable_line(text)
 
 
 def _describe(run: Run, log: Log, progress: Progress | None) -> list[str]:
     from ragkit.text.printable import printable_line
+    from ragkit_tune.recipe import concerning
 
     lines = [_line(run), f"folder: {run.folder.path}"]
     if progress:
@@ -189,14 +204,38 @@ def _describe(run: Run, log: Log, progress: Progress | None) -> list[str]:
         lines.append(f"dev at step {row.get('step', 0)}: {values}")
     if run.values.get("verdict"):
         lines.append(f"verdict: {run.values['verdict'].get('sentence', '')}")
-    recipe = ", ".join(f"{name} = {value}" for name, value in run.recipe.items() if value)
+    settings = concerning(run.recipe)
+    recipe = ", ".join(f"{name} = {value}" for name, value in settings.items() if value)
     return [*map(printable_line, lines), printable_line(f"recipe: {recipe}")]
 
 
 def progress_line(progress: Progress, *, is_over: bool = False) -> str:
     speed = f", {progress.tokens_per_s:.0f} tokens/s" if progress.tokens_per_s else ""
-    end = "" if is_over else f", {progress.left_s:.0f} s left"
+    seconds = progress.left_s
+    left = f"{seconds:.0f} s" if seconds <= _LONG_S else f"{seconds / 60:.0f} min"
+    end = "" if is_over else f", {left} left"
     return (
         f"step {progress.step} of {progress.steps}: loss {progress.loss:.4f}, gradient norm"
         f" {progress.gradient_norm:.3g}{speed}{end}"
     )
+
+
+class StepLines:
+    """Says the line of a step: of the first, the last, each twentieth part, and every 10 s."""
+
+    def __init__(
+        self, say: Callable[[str], None], *, clock: Callable[[], float] = monotonic
+    ) -> None:
+        self._say = say
+        self._clock = clock
+        self._said_s = -inf
+
+    def __call__(self, progress: Progress) -> None:
+        """Take a step that has ended."""
+        now_s = self._clock()
+        is_marked = progress.step == progress.steps or not progress.step % max(
+            1, progress.steps // 20
+        )
+        if is_marked or now_s - self._said_s >= _EVERY_S:
+            self._said_s = now_s
+            self._say(progress_line(progress))

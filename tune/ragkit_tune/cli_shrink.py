@@ -80,6 +80,7 @@ def shrink(
     A smaller vocabulary leaves the vectors of texts in its languages as they are; the other ways
     change them, and a run of `ragkit tune embedder --base FOLDER` recovers a part.
     """
+    from ragkit_tune.model_files.card import how_to_prove
     from ragkit_tune.shrink.layers import CHOICES
     from ragkit_tune.shrink.magnitude import SCOPES
     from ragkit_tune.shrink.shrink import ShrinkOptions, shrink_model
@@ -110,4 +111,4 @@ def shrink(
     typer.echo(f"{out}: {card.bytes_after / 1e6:,.1f} MB of weights, {share:.0%} of the original.")
     for note in card.notes:
         typer.echo(f"{note}.")
-    typer.echo("unproven: ragkit tune prove")
+    typer.echo(how_to_prove(out))

@@ -117,6 +117,7 @@ def extend(
     """
     from dataclasses import asdict
 
+    from ragkit_tune.model_files.card import how_to_prove
     from ragkit_tune.model_files.texts import gather_texts
     from ragkit_tune.vocabulary.extend import extend_model
 
@@ -129,4 +130,4 @@ def extend(
     typer.echo(f"{out}: {card.bytes_after / 1e6:,.1f} MB of weights.")
     for note in card.notes:
         typer.echo(f"{note}.")
-    typer.echo("unproven: ragkit tune prove")
+    typer.echo(how_to_prove(out))

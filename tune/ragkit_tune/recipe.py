@@ -103,7 +103,7 @@ class Recipe:
     batch: int = 32
     micro_batch: int = 0
     negatives: int = 1
-    max_tokens: int = 256
+    max_tokens: int = 512
     epochs: float = 3.0
     steps: int = 0
     minutes: float = 0.0
@@ -169,6 +169,31 @@ def default_rate(method: str, parameters: str) -> float:
     if method == "sft" and parameters in {"prompt", "prefix"}:
         return VIRTUAL_TOKENS_RATE
     return full if parameters == "full" else lora
+
+
+def concerning(recipe: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the values of a recipe that have an effect on its kind of run.
+
+    >>> values = make_recipe({"kind": "reranker", "base": "b", "data": "d"}).as_json()
+    >>> "negatives" in concerning(values), "rank" in concerning(values)
+    (True, False)
+    """
+    kind, parameters = recipe.get("kind"), recipe.get("parameters")
+    is_model = kind in {"adapter", "reward"}
+    idle = {"loss", "negatives", "teacher"} if is_model else {"method", "bits"}
+    if kind == "reward":
+        idle.add("method")
+    if kind != "embedder":
+        idle |= {"matryoshka", "scale"}
+    if parameters == "full":
+        idle |= {"rank", "alpha", "bits"}
+    elif parameters != "lora":
+        idle.add("alpha")
+    if recipe.get("gpus") == 1:
+        idle |= {"gpus", "sharding"}
+    if recipe.get("steps"):
+        idle.add("epochs")
+    return {name: value for name, value in recipe.items() if name not in idle}
 
 
 def _defaults(kind: str, checked: Mapping[str, Any]) -> dict[str, Any]:

@@ -46,7 +46,7 @@ def make_rows(
     listener: Listener,
     *,
     labelled: Path | None = None,
-    max_tokens: int = 256,
+    max_tokens: int = 512,
     seed: int = 0,
 ) -> Path:
     """Make pairs from a collection in a folder below ragkit's home, and return the folder.

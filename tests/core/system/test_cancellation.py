@@ -16,9 +16,10 @@ import pytest
 from ragkit.contracts import Embedder
 from ragkit.embed.local import LocalEmbedder, _Loaded
 from ragkit.knowledge.cosine_reranker import CosineReranker
+from ragkit.model.batching import BATCH
 from ragkit.model.bridge import Pieces
 from ragkit.rerank.parts import score_in_parts
-from ragkit.rerank.server import BATCH, ServerReranker
+from ragkit.rerank.server import ServerReranker
 from ragkit.retrieve.pipeline import Pipeline
 from ragkit.system.cancellation import Cancellation, WorkCancelledError, check_cancelled
 from ragkit.types import Hit, SearchResult

@@ -2,6 +2,7 @@
 
 import json
 import re
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -14,8 +15,10 @@ from ragkit.errors import RagkitError
 from ragkit.testing.stub_server.server import StubServer
 from ragkit_tune.data.data_set import read_data_set, read_pairs
 from ragkit_tune.data.rules import how_made, make_labels
+from ragkit_tune.recipe import make_recipe
 from tests.commands import Commands
 
+TRAINED = make_recipe({"kind": "embedder", "base": "-", "data": "-"}).max_tokens
 TOWNS = ("Arklow", "Bray", "Cashel", "Dingle", "Ennis", "Foynes", "Gorey", "Howth")
 ROOMS = ("苏州", "成都", "哈尔滨", "杭州")
 
@@ -82,12 +85,45 @@ def test_rows_are_made_by_rules_that_can_be_trained_on(ragkit: Commands) -> None
 
 
 @pytest.mark.long
+def test_few_rows_end_in_a_list_and_a_command_that_works(ragkit: Commands) -> None:
+    few = ("tune", "data", "--out", "few", "--rows", "45", "--ask", "30")
+    shown = ragkit(*few)
+    (line,) = shown.stdout.splitlines()
+    assert line.startswith("No rows yet: only 45 rows could be made by headings, tables")
+    assert [file.name for file in (ragkit.folder / "few").iterdir()] == ["ask.jsonl"]
+    asked = ragkit.folder / "few" / "ask.jsonl"
+    lines = [json.loads(row) for row in asked.read_text(encoding="utf-8").splitlines()]
+    for n, row in enumerate(lines):
+        row["question"] = f"What does the reader learn from part {n}?"
+    asked.write_text("".join(json.dumps(row) + "\n" for row in lines), encoding="utf-8")
+    command = shlex.split(line.partition("`")[2].rstrip("`"))
+    assert command[:3] == ["ragkit", "tune", "data"]
+    card = ragkit.json(*command[1:])
+    assert card["how"]["labelled"] > 0
+    assert sum(card["counts"].values()) >= 50
+
+
+@pytest.mark.long
+def test_a_test_about_few_documents_is_warned_of(ragkit: Commands) -> None:
+    made = ragkit("tune", "data", "--out", "warned")
+    card = json.loads((ragkit.folder / "warned" / "card.json").read_text(encoding="utf-8"))
+    assert 500 < card["quality"]["max_tokens"] <= TRAINED  # the model reads a little less
+    assert ("Warning: The questions to test by are about only" in made.stderr) == (
+        card["clusters"]["test"] < 6
+    )
+    assert card["clusters"]["test"] < 6
+
+
+@pytest.mark.long
 def test_a_language_model_asks_and_is_named(
     ragkit: Commands, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("RAGKIT_DATABASE_URL", ragkit.environment["RAGKIT_DATABASE_URL"])
     monkeypatch.delenv("RAGKIT_LLM_URL", raising=False)
-    with pytest.raises(RagkitError, match="no questions could be made: no language model is set"):
+    with pytest.raises(
+        RagkitError,
+        match="no language model is set: set RAGKIT_LLM_URL, or leave out asked in --how",
+    ):
         make_labels("default", ["asked"], count=2, language="en", seed=0)
 
     def reply(messages: Sequence[Mapping[str, Any]]) -> str:

@@ -167,8 +167,8 @@ def test_the_passages_to_ask_about_can_be_answered_and_read_again(
 
 def test_the_card_in_words_says_what_the_questions_can_show(data: DataSet) -> None:
     words = (data.folder / "card.md").read_text(encoding="utf-8")
-    assert f"{data.counts['test']} questions to prove by show a difference of about" in words
-    assert "No cluster is in two of them." in words
+    assert f"{data.counts['test']} questions to test by show a difference of about" in words
+    assert "No document is in two of these parts" in words
     assert "can repeat it" in words
     assert data.hash in words
 

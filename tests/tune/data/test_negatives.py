@@ -76,7 +76,10 @@ def test_what_is_as_similar_as_the_positive_is_refused(database: Database) -> No
     rivals = [f"How often are the filters of the turbine replaced? Ask {n}." for n in range(8)]
     mined = mine(database, "similar", [*rivals, *FILLER])
     assert set(mined.negatives) & set(rivals) == set()
-    assert mined.refused == {"as close to the question as the right passage": 4, "it answers too": 1}
+    assert mined.refused == {
+        "as close to the question as the right passage": 4,
+        "it answers too": 1,
+    }
     assert mined.margin is not None
     assert mined.margin < 0
 

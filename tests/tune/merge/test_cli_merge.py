@@ -3,6 +3,7 @@
 import json
 from pathlib import Path
 
+from ragkit_tune.run.folder import create_run
 from tests.commands import run
 from tests.tune.merge.tiny_models import write_checkpoint
 
@@ -17,7 +18,8 @@ def test_two_models_are_merged_and_called_unproven(tmp_path: Path) -> None:
         "out: 2 models merged, 0.0 MB of weights.",
         "a names no licence: look it up before you pass the model on.",
         "b names no licence: look it up before you pass the model on.",
-        "unproven: ragkit tune prove",
+        "unproven: ragkit tune prove out --set questions.jsonl",
+        "questions.jsonl is your own labelled set, or rows/test.jsonl of `ragkit tune data`.",
     ]
     result = run(*words, "--out", "again", "--json", folder=tmp_path)
     printed = json.loads(result.stdout)
@@ -36,3 +38,20 @@ def test_mistakes_are_one_line_with_the_exit_code_of_misuse(tmp_path: Path) -> N
         assert (result.returncode, result.stdout) == (2, "")
         (line,) = result.stderr.splitlines()
         assert reason in line
+
+
+def test_a_run_is_merged_by_its_name(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    values = {"kind": "embedder", "state": "finished", "recipe": {}, "base": {}}
+    run_folder = create_run(home, "first", values)
+    unfinished = create_run(home, "second", {**values, "state": "failed", "failure": "no"})
+    write_checkpoint(run_folder.model, 0.3)
+    write_checkpoint(tmp_path / "b", 1.1)
+    environment = {"RAGKIT_HOME": str(home)}
+    words = ("--method", "linear", "--out", "out", "--json")
+    result = run("tune", "merge", "first", "./b", *words, folder=tmp_path, environment=environment)
+    assert result.returncode == 0, result.stderr
+    result = run("tune", "merge", "second", "./b", "--out", "o", folder=tmp_path,
+                 environment=environment)  # fmt: skip
+    assert result.returncode == 2
+    assert f"run second is not finished but {unfinished.read().state}" in result.stderr

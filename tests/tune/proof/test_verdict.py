@@ -109,3 +109,13 @@ def test_a_verdict_comes_back_from_json_as_it_was() -> None:
     assert read_verdict(values, "run.json") == verdict
     with pytest.raises(UsageError, match=r"^run.json: the verdict cannot be read \('main'\)"):
         read_verdict({key: value for key, value in values.items() if key != "main"}, "run.json")
+
+
+def test_a_set_on_which_nothing_varies_shows_no_difference() -> None:
+    same = replace(GAIN, a=1.0, b=1.0, mean=0.0, low=0.0, high=0.0, p=1.0, detectable=1.0)
+    assert decide(same).notes == (
+        "all questions are answered equally by both models: this set cannot show a difference",
+    )
+    assert decide(replace(same, low=-0.1, high=0.1)).notes == (
+        "this set shows differences of 1.000 or more",
+    )

@@ -6,6 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from ragkit.errors import ModelError
+from ragkit_tune.cli_runs import progress_line
+from ragkit_tune.run.log import Progress
 from ragkit_tune.run.start import start
 from tests.commands import Result
 from tests.commands import run as run_command
@@ -69,3 +72,54 @@ def test_mistakes_are_one_line(world: World) -> None:
         result = runs(world, *words)
         assert (result.returncode, result.stdout) == (2, "")
         assert result.stderr.strip().endswith(line)
+
+
+def test_the_recipe_shows_what_concerns_its_kind(world: World) -> None:
+    line = runs(world, "show", "first").stdout.splitlines()[4]
+    for name in ("loss = mnrl", "parameters = full", "batch = 8", "max_tokens = 512", "scale = 20"):
+        assert name in line
+    for name in ("method", "bits", "rank", "alpha"):
+        assert f" {name} = " not in line
+    start(world.recipe(parameters="lora"), home=world.home, name="lora")
+    line = runs(world, "show", "lora").stdout.splitlines()[4]
+    assert "rank = 16, alpha = 32" in line
+    assert "bits" not in line
+
+
+def test_a_long_failure_is_one_short_line_in_the_list(world: World) -> None:
+    world.write_worker(
+        "say('stopped: the rows ' + 'r1, ' * 100 + 'are wrong: mend them')\nsys.exit(1)"
+    )
+    with pytest.raises(ModelError):
+        start(world.recipe(), home=world.home, name="second")
+    result = runs(world, "list")
+    second = result.stdout.splitlines()[1]
+    assert second.endswith(" ...")
+    assert len(second) < 150
+    assert "Compare runs" not in result.stderr  # only one of them trained
+    assert "are wrong: mend them" in runs(world, "show", "second").stdout
+    world.write_worker(GOOD)
+    start(world.recipe(), home=world.home, name="third")
+    assert "Compare runs: ragkit tune runs compare first third" in runs(world, "list").stderr
+
+
+def test_a_resumed_run_that_is_stopped_again_ends_with_1(world: World) -> None:
+    stops = "Path(job['log']).with_name('stop').touch()\ntime.sleep(600)"
+    world.write_worker(stops)
+    start(world.recipe(), home=world.home, name="second")
+    result = runs(world, "resume", "second")
+    assert result.returncode == 1
+    assert "second  stopped" in result.stdout
+
+
+def test_times_are_minutes_when_they_are_long() -> None:
+    def line(left_s: float) -> str:
+        return progress_line(Progress(3, 9, 1.0, 0.5, None, left_s))
+
+    assert line(90).endswith(", 90 s left")
+    assert line(480).endswith(", 8 min left")
+    assert line(4896).endswith(", 82 min left")
+
+
+def test_stop_says_what_is_saved(world: World) -> None:
+    assert "The step at hand is saved" in " ".join(runs(world, "stop", "--help").stdout.split())

@@ -13,6 +13,7 @@ from ragkit.store.server.locks import FileLock
 from ragkit_tune.run.folder import (
     INTERRUPTED,
     RunFolder,
+    check_new_name,
     create_run,
     delete_run,
     find_run,
@@ -118,3 +119,31 @@ def test_the_last_checkpoint_is_the_newest_whole(tmp_path: Path) -> None:
         (folder.checkpoints / f"step-{step}" / "checkpoint.json").write_text("{}", "utf-8")
     assert folder.last_checkpoint() == folder.checkpoints / "step-1000000"
     assert RunFolder(tmp_path / "tune/none").last_checkpoint() is None
+
+
+def test_a_run_that_made_nothing_gives_its_name_to_another(tmp_path: Path) -> None:
+    for state in ("failed", "stopped", "running"):  # the last of a process that is gone
+        old = create_run(tmp_path, "first", {**VALUES, "state": state})
+        (old.path / "worker.log").write_text("old", "utf-8")
+        check_new_name(tmp_path, "first")
+        create_run(tmp_path, "first", VALUES)
+        assert not (old.path / "worker.log").exists()
+        delete_run(old)
+
+
+@pytest.mark.parametrize("made", ["checkpoints/step-000002/checkpoint.json", "model/config.json"])
+def test_a_run_that_made_something_is_never_replaced(tmp_path: Path, made: str) -> None:
+    folder = create_run(tmp_path, "first", {**VALUES, "state": "failed"})
+    (folder.path / made).parent.mkdir(parents=True)
+    (folder.path / made).write_text("{}", "utf-8")
+    with pytest.raises(UsageError, match=r"^there is a run first already: name another"):
+        check_new_name(tmp_path, "first")
+    with pytest.raises(UsageError, match=r"^there is a run first already: name another"):
+        create_run(tmp_path, "first", VALUES)
+    assert (folder.path / made).exists()
+
+
+def test_a_run_that_goes_on_is_never_replaced(tmp_path: Path) -> None:
+    folder = create_run(tmp_path, "first", {**VALUES, "state": "running"})
+    with folder.locked(), pytest.raises(UsageError, match=r"^there is a run first already"):
+        create_run(tmp_path, "first", VALUES)

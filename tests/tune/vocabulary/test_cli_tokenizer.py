@@ -36,7 +36,8 @@ def test_a_model_is_extended_and_called_unproven(tmp_path: Path) -> None:
         "New rows are the mean of the old tokens' rows: train the model before you use it."
     )
     assert lines[3] == "The vocabulary shows words of the texts."
-    assert lines[-1] == "unproven: ragkit tune prove"
+    assert lines[-2].startswith("unproven: ragkit tune prove ")
+    assert lines[-2].endswith(" --set questions.jsonl")
 
 
 def test_mistakes_are_one_line_with_the_exit_code_of_misuse(tmp_path: Path) -> None:

@@ -104,7 +104,7 @@ def test_a_model_trained_in_bfloat16_is_written_as_it_will_be_loaded(
     tmp_path: Path, base: Path
 ) -> None:
     """It is compared with what a new process loads, which computes in float32."""
-    settings = {"steps": 2, "precision": "bf16"}
+    settings: dict[str, Any] = {"steps": 2, "precision": "bf16"}
     job = write_job(tmp_path / "run", base, pair_rows(32), pair_rows(8, seed=9), **settings)
     code, lines = run_here(job, compares=True)
     assert code == 0, lines[-1]

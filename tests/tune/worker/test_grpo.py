@@ -73,8 +73,11 @@ def test_ragkit_itself_scores_and_a_run_without_differences_is_stopped(
 @pytest.mark.parametrize(
     ("settings", "reason"),
     [
-        ({"batch": 1}, "a batch of 1 answers cannot be divided among prompts: set batch to 8"),
-        ({"max_tokens": 78}, "row r3 has 63 tokens and leaves 15 for an answer: raise max_tokens"),
+        ({"batch": 1}, "a batch of 1 answers cannot be divided among prompts: set -o batch=8"),
+        (
+            {"max_tokens": 78},
+            "row r3 has 63 tokens and leaves 15 for an answer: set -o",
+        ),
     ],
 )
 def test_batches_and_lengths_without_room_are_refused(

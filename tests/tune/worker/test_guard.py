@@ -40,7 +40,7 @@ def test_a_loss_that_is_not_finite_names_the_rows(tmp_path: Path, base: Path) ->
     bad = poisoned(base, tmp_path / "bad", "encoder.layer.0.output.dense.weight", 3)
     reason = stop_of(write_job(tmp_path / "run", bad, pair_rows(32), pair_rows(8, seed=9)))
     assert reason.startswith("the loss of step 1 is nan (rows r0-")
-    assert reason.endswith("and 8 more): look at these rows, or lower learning_rate")
+    assert reason.endswith("and 8 more): look at these rows, or set -o learning_rate=1e-03")
     (step,) = (line for line in logged(tmp_path / "run") if "loss" in line)
     assert (step["step"], step["loss"], len(step["rows"])) == (1, "nan", 8)
 
@@ -58,7 +58,7 @@ def steps(losses: list[float], norms: list[float]) -> str:
     """Show the guard the logs of steps; return why it stops, "" where it does not."""
     log = SimpleNamespace(write=lambda **_: None, tell=lambda _: None, seconds=0.0)
     guard = script("guard").Guard(log, 100)
-    args = SimpleNamespace(world_size=1)
+    args = SimpleNamespace(world_size=1, learning_rate=3e-5)
     for n, (loss, norm) in enumerate(zip(losses, norms, strict=True), 1):
         guard.rows = [f"r{n}"]
         state = SimpleNamespace(global_step=n)
@@ -73,8 +73,8 @@ def test_a_run_that_diverges_is_ended_after_its_first_steps() -> None:
     ones = [1.0] * 40
     assert steps(ones, ones) == ""
     assert steps([*ones, 6.0], [*ones, 1.0]) == (
-        "the run diverges: the loss of step 41 is 6, 5 times the usual 1 (rows r41): lower"
-        " learning_rate, or look at these rows"
+        "the run diverges: the loss of step 41 is 6, 5 times the usual 1 (rows r41): set"
+        " -o learning_rate=1e-05, or look at these rows"
     )
     assert "the gradient norm of step 41 is 101, 100 times the usual 1" in steps(
         [*ones, 1.0], [*ones, 101.0]
@@ -138,7 +138,8 @@ def prefixed(train: list[dict[str, Any]], dev: list[dict[str, Any]]) -> None:
         (long_rows, "4 of 32 rows are longer than 32 tokens, and would be trained without their"),
         (
             equal_texts,
-            "the rows have so few different texts that no batch has two without one twice",
+            "the rows have too few different passages to fill a batch of two: make rows of more"
+            " documents, or set -o negatives=0",
         ),
         (prefixed, "1 rows begin with the prefix 'ask:' that the model puts before them (rows r0"),
     ],
@@ -160,6 +161,78 @@ def test_some_long_rows_are_named_and_cut(tmp_path: Path, base: Path) -> None:
     code, lines = run_here(job)
     assert code == 0
     assert "stage: 1 of 64 rows are longer than 32 tokens and are cut (rows r0-5)" in lines
+
+
+def lengths(*tokens: int, limit: int, own: int) -> list[str]:
+    """Check rows of so many tokens; return what is told, or why they are refused."""
+    rows = [{"id": str(n), "tokens": count} for n, count in enumerate(tokens)]
+    told: list[str] = []
+    checks = script("row_checks")
+    try:
+        checks.check_lengths(rows, lambda row: row["tokens"], limit, told.append, own=own)
+    except script("row_checks").StopError as error:
+        return [f"refused: {error}"]
+    return told
+
+
+def test_long_rows_are_refused_only_below_what_the_model_can_read() -> None:
+    shorter = [200] * 18
+    assert lengths(*shorter, limit=256, own=512) == []
+    assert lengths(*shorter, 300, 310, 500, limit=256, own=512) == [
+        "refused: 3 of 21 rows are longer than 256 tokens, and would be trained without their end"
+        " (rows 18, 19, 20): set -o max_tokens=320, or make the rows anew with --max-tokens 256"
+    ]
+    assert "set -o max_tokens=500," in lengths(600, 600, limit=256, own=500)[0]
+    assert lengths(*shorter, 600, 600, 600, limit=512, own=512) == [
+        "3 of 21 rows are longer than the 512 tokens that the model reads, and are cut as it cuts"
+        " passages in use (rows 18, 19, 20)"
+    ]
+
+
+def test_a_model_that_reads_less_cuts_the_rows_and_goes_on(tmp_path: Path, base: Path) -> None:
+    train = pair_rows(32)
+    for row in train[:8]:
+        row["positive"] = " ".join(["karan"] * 80 + [row["id"]])
+    rows = (train, pair_rows(8, seed=9))
+    for max_tokens in (64, 512):  # the base reads 64
+        job = write_job(tmp_path / str(max_tokens), base, *rows, steps=2, max_tokens=max_tokens)
+        code, lines = run_here(job)
+        assert code == 0, lines
+        told = "stage: 8 of 32 rows are longer than the 64 tokens that the model reads, and are cut"
+        assert len([line for line in lines if line.startswith(told)]) == 1
+
+
+def told(seconds: list[float], minutes: float, *, stops: int = 0) -> list[str]:
+    """Show the guard steps that end at these times; return what it tells."""
+    lines: list[str] = []
+    log = SimpleNamespace(write=lambda **_: None, tell=lines.append, seconds=0.0)
+    log.note = lambda event, step=0: lines.append(event)
+    guard = script("guard").Guard(log, 100, minutes=minutes)
+    args = SimpleNamespace(world_size=1, learning_rate=1e-5)
+    control = SimpleNamespace(should_save=False, should_training_stop=False)
+    guard.on_train_begin(args, None, control)
+    for n, second in enumerate(seconds, 1):
+        log.seconds = second
+        state = SimpleNamespace(global_step=n, max_steps=100)
+        control.should_training_stop = n == stops
+        guard.on_step_end(args, state, control)
+        guard.on_log(args, state, control, logs={"loss": 1.0, "grad_norm": 1.0})
+    return lines
+
+
+def test_the_time_left_is_the_smaller_of_steps_and_minutes() -> None:
+    assert told([10, 20], minutes=0)[-1].endswith(" left 980 s")
+    assert told([10, 40], minutes=0)[-1].endswith(" left 1960 s")  # by the mean of the steps
+    assert told([10, 20], minutes=2)[-1].endswith(" left 100 s")
+    assert told([10, 130], minutes=2)[-1].endswith(" left 0 s")
+    assert told([10, 20], minutes=1000)[-1].endswith(" left 980 s")
+
+
+def test_the_end_of_the_minutes_is_told() -> None:
+    ended = "time is up after 2 steps: the best so far is kept"
+    assert ended in told([10, 130], minutes=2, stops=2)
+    assert ended not in told([10, 20], minutes=2, stops=2)  # ended for another reason
+    assert ended not in told([10, 130], minutes=0, stops=2)
 
 
 def test_an_unknown_key_is_an_error_of_its_own(tmp_path: Path, base: Path) -> None:

@@ -90,7 +90,7 @@ def choose_nothing(rows: list[dict[str, Any]]) -> None:
     ("spoil", "reason"),
     [
         (prefer_to_itself, "1 rows prefer an answer to itself (rows r3)"),
-        (reject_much, "texts (r3: 371) have more than 128 tokens: set max_tokens to 371"),
+        (reject_much, "texts (r3: 371) have more than 128 tokens: set -o max_tokens=371"),
         (choose_nothing, "texts (r3) have no token to train"),
     ],
 )

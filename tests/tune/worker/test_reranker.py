@@ -83,7 +83,7 @@ def test_a_reranker_trained_in_bfloat16_is_written_as_it_will_be_loaded(
 ) -> None:
     """It is compared with what a new process loads, which computes in float32."""
     rows, dev = ranked_rows(32, seed=1), ranked_rows(8, seed=2)
-    settings = {"steps": 2, "precision": "bf16"}
+    settings: dict[str, Any] = {"steps": 2, "precision": "bf16"}
     job = write_job(tmp_path / "run", base, rows, dev, kind="reranker", **settings)
     code, output = run_here(job, "reranker", compares=True)
     assert code == 0, output[-1]

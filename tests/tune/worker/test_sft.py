@@ -57,6 +57,16 @@ def test_a_new_process_loads_the_written_adapter(base: Path, tmp_path: Path) -> 
     assert script.reload(tmp_path / "model", compared, job).endswith("of the largest apart")
 
 
+@pytest.mark.long
+def test_a_model_trained_in_bfloat16_is_written_as_it_will_be_loaded(
+    base: Path, tmp_path: Path
+) -> None:
+    """It is compared with what a new process loads, which computes in float32."""
+    job = write_job(tmp_path, base, chat_rows(8), steps=2, precision="bf16", parameters="full")
+    code, output = run_here("sft", job, reloads=True)
+    assert code == 0, output
+
+
 def test_only_the_last_answer_is_trained_and_the_log_shows_it(base: Path, tmp_path: Path) -> None:
     rows = chat_rows(8)
     earlier = {"role": "assistant", "content": "Ask me."}
@@ -165,7 +175,7 @@ def row_of_user(rows: list[dict[str, Any]]) -> None:
 @pytest.mark.parametrize(
     ("spoil", "reason"),
     [
-        (long_row, "1 of 12 texts (r2: 391) have more than 128 tokens: set max_tokens to 391"),
+        (long_row, "1 of 12 texts (r2: 391) have more than 128 tokens: set -o max_tokens=391"),
         (blank_row, "1 of 12 texts (r2) have no token to train"),
         (row_of_user, "1 of 12 texts (r2) have no token to train"),
         (list.clear, "train.jsonl has no rows"),

@@ -202,9 +202,9 @@ def poisoned(script: str, *, step: int) -> Iterator[None]:
                 weight = next(w for w in rest["model"].parameters() if w.requires_grad)
                 weight.data.flatten()[0] = float("nan")
 
-    def finish_poisoned(trainer: Any) -> None:
+    def finish_poisoned(trainer: Any, *rest: Any) -> None:
         trainer.add_callback(Poison())
-        finish(trainer)
+        finish(trainer, *rest)
 
     with patch.object(worker, "finish_training", finish_poisoned):
         yield

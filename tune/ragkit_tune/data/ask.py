@@ -35,10 +35,12 @@ def choose_passages(
         return []
     unsure = _least_margins(rows)
     distant = _farthest(rows, store, collection, embedder, count, seed)
-    lines: dict[int, dict[str, Any]] = {}
-    for passage, why in chain.from_iterable(zip_longest(unsure, distant, fillvalue=(None, ""))):
-        if passage is not None and passage.chunk not in lines:
-            lines[passage.chunk] = _line(passage, why)
+    in_turn = chain.from_iterable(zip_longest(unsure, distant, fillvalue=(None, "")))
+    others = ((row.place.passage, "few questions are about it") for row in rows)
+    lines: dict[str, dict[str, Any]] = {}
+    for passage, why in chain(in_turn, others):
+        if passage is not None and passage.text not in lines:
+            lines[passage.text] = _line(passage, why)
         if len(lines) == count:
             break
     return list(lines.values())
@@ -48,10 +50,12 @@ def _least_margins(rows: Sequence[Row]) -> Iterator[tuple[Hit | None, str]]:
     pairs = [(row.rivals.margin, row) for row in rows if row.question.how != "cloze"]
     compared = [(margin, row) for margin, row in pairs if margin is not None]
     for margin, row in sorted(compared, key=lambda pair: pair[0]):
-        direction = "below" if margin < 0 else "above"
+        asked = f"for the question {row.question.text!r} the model in use"
         yield (
             row.place.passage,
-            f"{abs(margin):.3f} {direction} the best other passage for {row.question.text!r}",
+            f"{asked} finds another passage before this one"
+            if margin < 0
+            else f"{asked} finds this passage first, and may not for others",
         )
 
 
@@ -63,7 +67,12 @@ def _farthest(
     covered = {row.place.passage.chunk for row in rows}
     with store.snapshot() as reader:
         chunks = list(reader.matching(collection, Every(())))
-        chosen = sorted(chunks, key=lambda chunk: (chunk not in covered, drawn(seed, chunk)))
+        order = {
+            hit.chunk: (hit.chunk not in covered, drawn(seed, hit.text, hit.start))
+            for n in range(0, len(chunks), 1000)
+            for hit in reader.hits(chunks[n : n + 1000])
+        }
+        chosen = sorted(order, key=order.__getitem__)
         vectors = reader.vectors(embedder.space, chosen[:MAX_CANDIDATES])
     numbers = [chunk for chunk in chosen if chunk in vectors]
     if not numbers:
@@ -81,14 +90,14 @@ def _farthest(
         with store.snapshot() as reader:
             hits = reader.hits([numbers[n]])
         if hits and estimate_tokens(hits[0].text) >= MIN_TOKENS:
-            yield hits[0], f"no row is about anything like it: nearest similarity {nearest[n]:.3f}"
+            yield hits[0], "no row is about anything like it"
             nearest = np.maximum(nearest, matrix @ matrix[n])
         nearest[n] = np.inf
 
 
 def _line(passage: Hit, why: str) -> dict[str, Any]:
     return {
-        "id": digest(TAG, passage.uri, passage.start)[:12],
+        "id": digest(TAG, passage.text, passage.start)[:12],
         "question": "",
         "spans": [
             {

@@ -76,38 +76,45 @@ def make_card(
 
 def power_line(card: Mapping[str, Any]) -> str:
     """Say what a small test set can show; "" for 100 questions about 6 clusters or more."""
-    questions, clusters = int(card["detectable"]["questions"]), card["clusters"]["test"]
+    questions = int(card["detectable"]["questions"])
     lines = []
     if questions < ENOUGH_QUESTIONS:
         lines.append(
-            f"{questions} questions to prove by show a difference of about"
-            f" {card['detectable']['ndcg@10']:.2f} in nDCG@10 or more, and nothing smaller"
-            f" ({card['detectable']['formula']}): add documents, feedback or labelled questions for"
-            " more"
+            f"{questions} questions to test by show a difference of about"
+            f" {card['detectable']['ndcg@10']:.2f} in nDCG@10 (how well a search puts the right"
+            " passages first, 0 to 1) or more, and nothing smaller"
+            f" ({card['detectable']['formula']}): add documents, ratings or questions of your own"
+            " to show less"
         )
-    if clusters < TEST_CLUSTERS:
-        lines.append(
-            f"The questions to prove by are about {clusters} clusters of documents: a comparison"
-            f" by cluster shows no difference with fewer than {TEST_CLUSTERS}, however large it is"
-        )
+    if few := few_clusters_line(card):
+        lines.append(few)
     return ". ".join(lines)
+
+
+def few_clusters_line(card: Mapping[str, Any]) -> str:
+    """Say that the test can show no difference at all; "" where it can."""
+    clusters = card["clusters"]["test"]
+    if clusters >= TEST_CLUSTERS:
+        return ""
+    return (
+        f"The questions to test by are about only {clusters} document{'s' * (clusters != 1)} (near"
+        f" copies count as one). With fewer than {TEST_CLUSTERS} no difference between two models"
+        " can be shown, however large it is: ingest more documents; questions about"
+        f" {2 * TEST_CLUSTERS + 2} of them are enough"
+    )
 
 
 def describe_card(card: Mapping[str, Any]) -> Iterator[str]:
     """Yield the card in plain words, as lines of Markdown."""
-    counts, clusters, quality = card["counts"], card["clusters"], card["quality"]
+    counts, quality = card["counts"], card["quality"]
     yield f"# Rows to train on, from collection {card['collection']}"
     yield ""
     yield (
-        f"{counts['train']} rows to train on, {counts['dev']} to choose a checkpoint by,"
-        f" {counts['test']} questions to prove the model by."
+        f"{counts['train']} rows to train on, {counts['dev']} to choose the best moment of the"
+        f" training by, {counts['test']} questions to test the trained model by."
     )
     yield ""
-    yield (
-        f"- Documents: {clusters['documents']} in {clusters['all']} clusters of near-duplicates;"
-        f" rows come from {clusters['train']} clusters in train, {clusters['dev']} in dev and"
-        f" {clusters['test']} in test. No cluster is in two of them."
-    )
+    yield _documents_line(card["clusters"])
     yield "- Questions:"
     for how, count in card["how"].items():
         yield f"  - {how}: {count} ({HOWS[how]})"
@@ -118,42 +125,82 @@ def describe_card(card: Mapping[str, Any]) -> Iterator[str]:
         )
     yield f"- Languages: {_listed(quality['languages'])}"
     yield (
-        f"- Lengths in tokens of {card['model']}: queries {_range(quality['query_tokens'])},"
-        f" passages {_range(quality['positive_tokens'])}"
+        f"- Lengths in tokens (words and pieces of words, as {card['model']} reads them):"
+        f" questions {_range(quality['query_tokens'])}, passages"
+        f" {_range(quality['positive_tokens'])}"
     )
     if quality["truncated"]:
         cut = (
-            f" Of {quality['answers_cut']} of them the answer stands there: train on more tokens"
-            " (max_tokens of the recipe), or ingest with smaller chunks."
+            f" In {quality['answers_cut']} of them the answer stands in that rest: train on more"
+            " tokens (max_tokens of the recipe), or ingest with smaller chunks."
         )
         yield (
             f"- {quality['truncated']} rows have a passage of more than {quality['max_tokens']}"
             f" tokens, the rest of which is not trained on.{cut if quality['answers_cut'] else ''}"
         )
+    yield from _negatives_lines(card)
     yield (
-        f"- Hard negatives: {quality['negatives_a_row']} a row on average; ranks 5 to 50 of"
-        " ragkit's hybrid search, at least 5% less similar than the positive. Refused:"
-        f" {_listed(card['negatives_refused']) or 'none'}"
+        f"- Repeated wording: {quality['repetition']:.1%} of all runs of five words are there more"
+        " than once"
     )
-    yield f"- Repetition: {quality['repetition']:.1%} of the runs of five words stand twice"
+    yield from _review_lines(card)
     yield from _left_out_lines(card)
-    yield f"- Seed: {card['seed']}. Hash: `{card['hash']}`"
-    yield f"- {power_line(card)}." if power_line(card) else "- The test is large enough to prove by"
+    yield f"- Seed of what was drawn by chance: {card['seed']}. Hash of the rows: `{card['hash']}`"
+    yield f"- {power_line(card)}." if power_line(card) else "- The test is large enough"
     yield f"- {card['private']}"
 
 
-def _left_out_lines(card: Mapping[str, Any]) -> Iterator[str]:
+def _documents_line(clusters: Mapping[str, int]) -> str:
+    documents, apart = clusters["documents"], clusters["all"]
+    copies = (
+        "none of them nearly a copy of another"
+        if documents == apart
+        else f"of which near copies count as one, so {apart}"
+    )
+    return (
+        f"- Documents: {documents}, {copies}. The rows to train on are about {clusters['train']} of"
+        f" them, those to choose by about {clusters['dev']}, the questions to test by about"
+        f" {clusters['test']}. No document is in two of these parts, and no near copy of one."
+    )
+
+
+def _negatives_lines(card: Mapping[str, Any]) -> Iterator[str]:
+    yield (
+        f"- Wrong passages: {card['quality']['negatives_a_row']} a row on average. The search finds"
+        " them for the question, they do not answer it, and the model learns to tell them from the"
+        " right one."
+    )
+    if card["negatives_refused"]:
+        yield "- Passages that were found and not taken as wrong ones:"
+        for reason, count in card["negatives_refused"].items():
+            yield f"  - {count}: {reason}"
+
+
+def _review_lines(card: Mapping[str, Any]) -> Iterator[str]:
     if card["review"]:
         yield (
-            f"- {card['review']} rows may be mislabelled; read them in review.jsonl. They stay"
-            " among the rows"
+            f"- {card['review']} rows may have a wrong passage: the model in use finds it far from"
+            " its question. They are among the rows, and listed in review.jsonl for you to read"
         )
+        yield (
+            "  - If one is wrong, correct what it was made of, which `how` names, and make the rows"
+            " anew in another folder. labelled: correct or remove the question in your set."
+            " feedback: rate the answer anew. Other names: leave that way out of --how"
+        )
+        yield "  - Do not edit the files of rows: a training run refuses files that changed"
+
+
+def _left_out_lines(card: Mapping[str, Any]) -> Iterator[str]:
+    faults = {reason: n for reason, n in card["left_out"].items() if reason in FAULTS}
+    others = {reason: n for reason, n in card["left_out"].items() if reason not in FAULTS}
     if not card["left_out"]:
         yield "- Nothing was left out"
-        return
-    yield f"- Left out, {card['faults']} of them for a fault:"
-    for reason, count in card["left_out"].items():
-        yield f"  - {count}: {reason}{' (fault)' if reason in FAULTS else ''}"
+    if faults:
+        yield f"- {sum(faults.values())} rows were left out because something is wrong with them:"
+        yield from (f"  - {count}: {reason}" for reason, count in faults.items())
+    if others:
+        yield f"- {sum(others.values())} rows were left out though nothing is wrong with them:"
+        yield from (f"  - {count}: {reason}" for reason, count in others.items())
 
 
 def _listed(counts: Mapping[str, int]) -> str:

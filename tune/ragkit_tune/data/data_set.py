@@ -121,11 +121,7 @@ def write_data_set(
 
     Raises UsageError when the folder holds something already or cannot be written.
     """
-    check_new_folder(folder)
-    try:
-        make_private(folder)
-    except OSError as error:
-        raise UsageError(f"{folder} cannot be made: {error.strerror}: name another") from error
+    make_new_folder(folder)
     counts = {s: write_rows(folder / f"{s}.jsonl", rows.get(s, ())) for s in SPLITS}
     hashes = {f"{split}.jsonl": hash_file(folder / f"{split}.jsonl") for split in SPLITS}
     written = {
@@ -138,6 +134,15 @@ def write_data_set(
     }
     write_whole(folder / CARD, json.dumps(written, ensure_ascii=False, indent=2) + "\n")
     return read_data_set(folder)
+
+
+def make_new_folder(folder: Path) -> None:
+    """Make a folder for its owner alone. Raises UsageError when it holds something or cannot be."""
+    check_new_folder(folder)
+    try:
+        make_private(folder)
+    except OSError as error:
+        raise UsageError(f"{folder} cannot be made: {error.strerror}: name another") from error
 
 
 def check_new_folder(folder: Path) -> None:

@@ -39,9 +39,11 @@ class Odd:
 def describe(rows: Sequence[Row], embedder: Embedder, max_tokens: int) -> dict[str, Any]:
     """Return the lengths of queries and passages in the base's tokens, repetition and languages.
 
-    `truncated` counts rows whose passage has more than `max_tokens` tokens, the rest of which is
-    not trained on; `answers_cut` counts those whose answer stands in that rest.
+    `truncated` counts rows whose passage has more than `max_tokens` tokens, or than the model
+    reads, the rest of which is not trained on; `answers_cut` counts those whose answer stands in
+    that rest.
     """
+    max_tokens = min(max_tokens, embedder.max_tokens)
     passages = {row.place.passage.chunk: row.place.passage.text for row in rows}
     tokens = {chunk: embedder.token_spans(text) for chunk, text in passages.items()}
     lengths = {chunk: len(spans) for chunk, spans in tokens.items()}

@@ -71,7 +71,7 @@ def _run(command: Sequence[str]) -> dict[str, Any]:
             return report
     lines = process.stderr.strip().splitlines() or [f"exit code {process.returncode}"]
     # That command's own option; here a way to make questions is left out of --how.
-    reason = lines[-1].removeprefix("ragkit: ").replace(
-        "use --method rules", "leave out asked in --how"
+    reason = (
+        lines[-1].removeprefix("ragkit: ").replace("use --method rules", "leave out asked in --how")
     )
     raise RagkitError(f"no questions could be made: {reason[:500]}")

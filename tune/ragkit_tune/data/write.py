@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from ragkit_tune.data.card import describe_card
 from ragkit_tune.data.checks import Row
@@ -13,6 +13,7 @@ from ragkit_tune.data.data_set import (
     DataSet,
     PairRow,
     Split,
+    make_new_folder,
     write_data_set,
     write_rows,
     write_whole,
@@ -20,6 +21,8 @@ from ragkit_tune.data.data_set import (
 from ragkit_tune.data.labelled import label_line
 from ragkit_tune.data.quality import Odd
 from ragkit_tune.data.questions import digest
+
+ASK: Final = "ask.jsonl"
 
 
 def write_data(
@@ -40,9 +43,16 @@ def write_data(
     if odd:
         write_rows(out / "review.jsonl", map(_review_line, odd))
     if lines:
-        write_rows(out / "ask.jsonl", lines)
+        write_rows(out / ASK, lines)
     write_whole(out / "card.md", "\n".join(describe_card(data.card)) + "\n")
     return data
+
+
+def write_passages(out: Path, lines: Sequence[Mapping[str, Any]]) -> Path:
+    """Write the passages to ask about without any rows, and return their file."""
+    make_new_folder(out)
+    write_rows(out / ASK, lines)
+    return out / ASK
 
 
 def _pair(row: Row, clusters: Clusters) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
@@ -159,3 +160,11 @@ def _parent_row(parent: Parent) -> str:
 def _cell(text: str) -> str:
     """Escape a value for a table cell."""
     return " ".join(text.replace("|", "\\|").split())
+
+
+def how_to_prove(out: Path) -> str:
+    """Return what to type next for a model that is new in `out`, and where questions come from."""
+    return (
+        f"unproven: ragkit tune prove {shlex.quote(str(out))} --set questions.jsonl\n"
+        "questions.jsonl is your own labelled set, or rows/test.jsonl of `ragkit tune data`."
+    )

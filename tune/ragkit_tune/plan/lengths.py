@@ -130,8 +130,30 @@ def tokenizer_file(base: str) -> Path | None:
     return Path(cached) if isinstance(cached, str) else None
 
 
+def own_limit(folder: Path, config: Mapping[str, Any]) -> int | None:
+    """Return how many tokens a model reads, None where its files do not say.
+
+    As sentence-transformers 5 takes it: its own file's number, else the smaller of the model's
+    positions and the tokenizer's.
+    """
+    named = _number(_values(folder / "sentence_bert_config.json").get("max_seq_length"))
+    positions = config.get("max_position_embeddings")
+    tokenizer = _values(folder / "tokenizer_config.json").get("model_max_length")
+    known = [n for n in map(_number, (positions, tokenizer)) if n]
+    return named or min(known, default=None)
+
+
+def _number(value: object) -> int | None:
+    return value if type(value) is int and value > 0 else None
+
+
 def _is_json(file: Path) -> bool:
+    return bool(_values(file))
+
+
+def _values(file: Path) -> dict[str, Any]:
     try:
-        return isinstance(json.loads(file.read_bytes()), dict)
-    except ValueError:
-        return False
+        values = json.loads(file.read_bytes())
+    except (OSError, ValueError):
+        return {}
+    return values if isinstance(values, dict) else {}

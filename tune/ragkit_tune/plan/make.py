@@ -5,8 +5,7 @@ No weights are read unless a probe is asked for.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,6 +14,8 @@ from ragkit.embed.find import find_model, is_packaged
 from ragkit.model_size.config import parse_config, read_config
 from ragkit.model_size.hardware import GIB, memory
 from ragkit.model_size.size import encoder_size
+from ragkit_tune.data.data_set import read_objects
+from ragkit_tune.plan.batches import batch_note, count_steps, fit_batch
 from ragkit_tune.plan.fit import (
     IN_BATCH,
     CardRow,
@@ -27,7 +28,7 @@ from ragkit_tune.plan.fit import (
     table,
 )
 from ragkit_tune.plan.flops import step_flops
-from ragkit_tune.plan.lengths import Lengths, read_lengths, tokenizer_file
+from ragkit_tune.plan.lengths import Lengths, own_limit, read_lengths, tokenizer_file
 from ragkit_tune.plan.memory import Sharding, step_memory
 from ragkit_tune.plan.probe import Measured, probe
 from ragkit_tune.plan.shape import Shape, read_shape
@@ -89,8 +90,11 @@ def make_plan(
     """
     target = target or this_machine(recipe.gpus)
     check_recipe(recipe, target.gpus)
-    shape = read_shape(_config(recipe.base), recipe.kind)
-    lengths = read_lengths(recipe, data, tokenizer_file(recipe.base))
+    config = _config(recipe.base)
+    shape = read_shape(config, recipe.kind)
+    rows = [row for _, row in read_objects(data.path("train"))]
+    given, recipe = recipe, fit_batch(recipe, rows)
+    lengths = _read_lengths(recipe, data, config)
     references = _references(recipe, shape)
     choice = choose(recipe, shape, lengths, target, references=references)
     measured, scale = None, 1.0
@@ -100,7 +104,7 @@ def make_plan(
         flop_per_s = flop_per_s or _probed_speed(recipe, choice, shape, lengths, measured)
         choice = choose(recipe, shape, lengths, target, references=references, scale=scale)
     remedy = "" if choice else _remedy(recipe, shape, lengths, target, references, scale)
-    steps = recipe.steps or math.ceil(recipe.epochs * lengths.rows / recipe.batch)
+    steps = count_steps(recipe, lengths.rows)
     operations = steps * _step_operations(recipe, choice, shape, lengths)
     duration = seconds(operations / target.gpus, flop_per_s) if flop_per_s else None
     if duration and recipe.minutes:
@@ -123,7 +127,7 @@ def make_plan(
         measured=measured,
         scale=scale,
         cards=tuple(table(recipe, shape, lengths)),
-        notes=tuple(_notes(recipe, choice, lengths)),
+        notes=(*batch_note(given, recipe, lengths.rows), *_notes(recipe, choice, lengths)),
     )
 
 
@@ -151,6 +155,17 @@ def _lines(file: Path) -> list[str]:
 
 def _config(base: str) -> dict[str, Any]:
     return read_config(str(find_model(base).folder) if is_packaged(base) else base)
+
+
+def _read_lengths(recipe: Recipe, data: DataSet, config: Mapping[str, Any]) -> Lengths:
+    """Measure the rows, cut where the recipe or the model itself cuts them."""
+    tokenizer = tokenizer_file(recipe.base)
+    own = None
+    if recipe.kind in {"embedder", "reranker"}:
+        folder = tokenizer.parent if tokenizer else Path(recipe.base).expanduser()
+        own = own_limit(folder, config)
+    tokens = min(recipe.max_tokens, own or recipe.max_tokens)
+    return read_lengths(replace(recipe, max_tokens=tokens), data, tokenizer)
 
 
 def _references(recipe: Recipe, shape: Shape) -> int:
@@ -200,7 +215,8 @@ def _filled(recipe: Recipe, choice: Choice | None) -> Recipe:
 def _notes(recipe: Recipe, choice: Choice | None, lengths: Lengths) -> list[str]:
     notes = []
     if not lengths.counted:
-        notes.append(f"no tokenizer.json at hand: every row is taken as {recipe.max_tokens} tokens")
+        longest = max(lengths.columns[0].tokens)
+        notes.append(f"no tokenizer.json at hand: every row is taken as {longest} tokens")
     if choice is None:
         return notes
     if recipe.loss in IN_BATCH and choice.training.cached:

@@ -92,7 +92,7 @@ class Measuring:
         guards = self._guards(variables)
         with ExitStack() as on_error:
             on_error.callback(self._drop_spaces)
-            evaluations = self._evaluations(variables, [guard.collection for guard in guards])
+            evaluations = self._evaluations(variables, guards)
             if proof.candidate.kind == "adapter":
                 measured = self._measure_answers(evaluations)
             else:
@@ -119,12 +119,12 @@ class Measuring:
                 proof.notes.append(_NO_HANDBOOK)
         return guards + named_guards(proof.guards, self.collection)
 
-    def _evaluations(self, variables: dict[str, str], guarded: Sequence[str]) -> Evaluations:
+    def _evaluations(self, variables: dict[str, str], guards: Sequence[GuardSet]) -> Evaluations:
         proof, candidate = self.proof, self.proof.candidate
         options: list[str] = []
         changed: dict[str, str] = {}
         if candidate.kind == "embedder":
-            for name in dict.fromkeys([self.collection, *guarded]):
+            for name in dict.fromkeys([self.collection, *(g.collection for g in guards)]):
                 self._build(name)
             options = ["--with-model", str(candidate.model)]
         elif candidate.kind == "reranker":
@@ -138,8 +138,15 @@ class Measuring:
             variables=variables,
             candidate=options,
             candidate_variables=changed,
+            total=2 * self._count_comparisons(len(guards)),
             progress=proof.progress,
         )
+
+    def _count_comparisons(self, guards: int) -> int:
+        kind = self.proof.candidate.kind
+        if kind == "adapter":
+            return 1
+        return 1 + (kind == "embedder") + _has_answers(self.questions) + guards
 
     def _build(self, collection: str) -> None:
         proof = self.proof

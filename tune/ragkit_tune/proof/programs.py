@@ -80,6 +80,7 @@ class Evaluations:
 
     `candidate` are the options, and `candidate_variables` the variables, that make a program search
     or answer with the candidate; without them it does with the baseline. Run files go to `folder`.
+    `total` is how many evaluations there will be, for the lines of progress; 0 is not known.
     """
 
     def __init__(
@@ -90,12 +91,15 @@ class Evaluations:
         variables: Mapping[str, str],
         candidate: Sequence[str] = (),
         candidate_variables: Mapping[str, str] | None = None,
+        total: int = 0,
         progress: Callable[[str], None] = lambda stage: None,
     ) -> None:
         self.program = program
         self.folder = folder
         self.variables = dict(variables)
         self.progress = progress
+        self._total = total
+        self._begun = 0
         self._sides: dict[str, tuple[Sequence[str], Mapping[str, str]]] = {
             "baseline": ((), {}),
             "candidate": (candidate, candidate_variables or {}),
@@ -129,7 +133,9 @@ class Evaluations:
     ) -> list[Difference]:
         files, shared = [], list(dict.fromkeys(measures))
         for side, (side_options, variables) in self._sides.items():
-            self.progress(f"{name}: {side}")
+            self._begun += 1
+            place = f"{self._begun} of {self._total}: " if self._total else ""
+            self.progress(f"{place}{name}: {side}")
             file = self.folder / f"{name}-{side}.jsonl"
             arguments = ["eval", command, str(questions), "--collection", collection, *options]
             arguments += [*side_options, "--out", str(file), "--label", side, "--overwrite"]

@@ -179,11 +179,16 @@ def _family(main: Difference, p: float, tried: int) -> str:
 def _guard_notes(
     outcome: Outcome, main: Difference, guards: Sequence[Difference]
 ) -> tuple[str, ...]:
-    power = (
-        f"this set shows differences of {main.detectable:.3f} or more"
-        if main.detectable <= 1
-        else f"{main.clusters} independent groups of questions are too few to show any difference"
-    )
+    if main.a == main.b and main.low == main.high == 0:
+        power = (
+            "all questions are answered equally by both models: this set cannot show a difference"
+        )
+    elif main.detectable <= 1:
+        power = f"this set shows differences of {main.detectable:.3f} or more"
+    else:
+        power = (
+            f"{main.clusters} independent groups of questions are too few to show any difference"
+        )
     notes = [power] if outcome == "no difference" else []
     if main.p > LEVEL and (main.low > 0 or main.high < 0):
         notes.append("the interval leaves 0 out, but too few questions changed for the test")

@@ -197,6 +197,22 @@ def find_run(home: Path, name: str) -> RunFolder:
     return folder
 
 
+def model_of_run(home: Path, name: str) -> str:
+    """Return the folder of a run's model; what is no run's name is returned as it is.
+
+    Raises UsageError for a run that is not finished.
+    """
+    if not NAME.fullmatch(name) or not RunFolder(runs_folder(home) / name).file.is_file():
+        return name
+    run = find_run(home, name).read()
+    if run.state != "finished":
+        raise UsageError(
+            f"run {name} is not finished but {run.state}: continue it with"
+            f" `ragkit tune runs resume {name}`"
+        )
+    return str(run.folder.model)
+
+
 def list_runs(home: Path) -> list[RunFolder]:
     """Return all runs by the time of their making."""
     parent = runs_folder(home)
@@ -237,10 +253,15 @@ def check_name(name: str) -> None:
 
 
 def check_new_name(home: Path, name: str) -> None:
-    """Raise UsageError unless a run can be made by this name; call it before the work."""
+    """Raise UsageError unless a run can be made by this name; call it before the work.
+
+    A run that failed or was stopped before its first checkpoint gives its name to another.
+    """
     check_name(name)
     path = runs_folder(home) / name
     if RunFolder(path).file.exists():
+        if _made_nothing(RunFolder(path)):
+            return
         raise UsageError(
             f"there is a run {name} already: name another, or remove it with"
             f" `ragkit tune runs delete {name}`"
@@ -270,8 +291,17 @@ def write_private(path: Path, text: str) -> None:
 def _make_named(parent: Path, name: str) -> Path:
     path = parent / name
     check_new_name(parent.parent, name)
+    if path.exists():
+        delete_run(RunFolder(path))
     path.mkdir(mode=0o700)
     return path
+
+
+def _made_nothing(folder: RunFolder) -> bool:
+    """Tell whether a run is over and has neither a checkpoint nor a model."""
+    run = folder.read()
+    is_over = run.state in {"failed", "stopped"} and not run.values.get("adopted")
+    return is_over and not folder.last_checkpoint() and not folder.model.exists()
 
 
 def _make_numbered(parent: Path, kind: str) -> Path:

@@ -59,7 +59,7 @@ def batches_of_run(count: int, parts: int, *, unique: bool) -> Callable[..., Any
                 if remaining == epoch_start:
                     raise StopError(
                         f"no batch of {self.batch_size * parts} rows can be made without a text"
-                        " twice in it: lower batch, or make rows of more documents"
+                        " twice in it: lower -o batch, or make rows of more documents"
                     )
                 epoch += 1
 

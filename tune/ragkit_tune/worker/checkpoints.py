@@ -196,7 +196,7 @@ def load_trainable(model: Any, folder: Path) -> None:
     from safetensors.torch import load_file
     from torch.distributed.checkpoint.state_dict import StateDictOptions, set_model_state_dict
 
-    weights = load_file(folder / TRAINABLE)
+    weights: dict[str, Any] = load_file(folder / TRAINABLE)
     # Full: each process takes its part where the weights are shared among several.
     options = StateDictOptions(full_state_dict=True, strict=False)
     if set_model_state_dict(model, weights, options=options).unexpected_keys:

@@ -10,6 +10,7 @@ from batches import batches_of_run  # type: ignore[import-not-found]  # beside t
 from guard import ROW  # type: ignore[import-not-found]
 from job import Job, Log, StopError, main  # type: ignore[import-not-found]
 from model_write import COMPARED, write_model  # type: ignore[import-not-found]
+from pair_batches import SEES_BATCH, different_rows  # type: ignore[import-not-found]
 from retrieval import corpus_of, measure_embedder  # type: ignore[import-not-found]
 from row_checks import check_lengths  # type: ignore[import-not-found]
 from training import (  # type: ignore[import-not-found]
@@ -18,7 +19,6 @@ from training import (  # type: ignore[import-not-found]
     arguments,
     as_loaded,
     dataset_of,
-    different_rows,
     divisor,
     finish_training,
     is_first,
@@ -34,12 +34,11 @@ from training import (  # type: ignore[import-not-found]
 from zeros import KeepZeros  # type: ignore[import-not-found]
 
 _SHOWN_CHARS: Final = 300  # of each text of the first row, in the log
-_IN_BATCH: Final = ("mnrl", "cached-mnrl", "gist")  # losses that see a batch whole
 
 
 def train(job: Job) -> None:
     """Train the job's base on its rows and write the model."""
-    rows = read_pairs(job, draws=job.setting("loss") not in _IN_BATCH)
+    rows = read_pairs(job, draws=job.setting("loss") not in SEES_BATCH)
     log = open_log(job)
     log.tell("stage: loading the model")
     batch = _batch(job, rows, log)
@@ -51,18 +50,20 @@ def train(job: Job) -> None:
 
 
 def _batch(job: Job, rows: Rows, log: Log) -> int:
-    """Return the rows of a step; fewer than set where the rows have too few different texts."""
+    """Return the rows of a step; fewer than set where the rows have too few different passages."""
     batch = whole_batch(job, len(rows.train))
-    if job.setting("loss") not in _IN_BATCH:
+    if job.setting("loss") not in SEES_BATCH:
         return int(batch)
     different = whole_batch(job, different_rows(rows.train))
     if different == 1 < len(rows.train):
         raise StopError(
-            "the rows have so few different texts that no batch has two without one twice: make"
-            " rows of more documents, or set negatives to 0"
+            "the rows have too few different passages to fill a batch of two: make rows of more"
+            " documents, or set -o negatives=0"
         )
     if different < batch:
-        log.note(f"batches of {different} rows: the rows have too few different texts for {batch}")
+        log.note(
+            f"batches of {different} rows: the rows have too few different passages for {batch}"
+        )
     return int(min(batch, different))
 
 
@@ -70,7 +71,7 @@ def _attempt(job: Job, rows: Rows, log: Log, batch: int, micro_batch: int) -> No
     from sentence_transformers import SentenceTransformerTrainer
 
     model, limit = _make_model(job)
-    _check_lengths(model, rows, log)
+    _check_lengths(model, limit, rows, log)
     corpus = corpus_of(rows.dev, rows.train)
 
     def measure(_: Any) -> dict[str, float]:
@@ -79,7 +80,7 @@ def _attempt(job: Job, rows: Rows, log: Log, batch: int, micro_batch: int) -> No
 
     steps = total_steps(job, len(rows.train), batch)
     gpus = job.setting("gpus")
-    is_in_batch = job.setting("loss") in _IN_BATCH
+    is_in_batch = job.setting("loss") in SEES_BATCH
     at_once = batch // gpus if is_in_batch else divisor(batch // gpus, micro_batch)
     accumulation = batch // gpus // at_once
     make_batches = batches_of_run(steps * accumulation, gpus, unique=is_in_batch)
@@ -231,7 +232,7 @@ def _named(model: Any, name: str) -> str | None:
     return name if (model.prompts or {}).get(name) else None
 
 
-def _check_lengths(model: Any, rows: Rows, log: Log) -> None:
+def _check_lengths(model: Any, own: int | None, rows: Rows, log: Log) -> None:
     """Show what is trained of the first row; name the rows that are cut, or refuse them."""
     tokenizer, limit = model.tokenizer, model.max_seq_length
     query, passage = model.prompts["query"], model.prompts["document"]
@@ -243,7 +244,7 @@ def _check_lengths(model: Any, rows: Rows, log: Log) -> None:
         return max((len(tokenizer(text, truncation=False)["input_ids"]) for text in long_texts),
                    default=0)  # fmt: skip
 
-    check_lengths(rows.train, count, limit, log.note)
+    check_lengths(rows.train, count, limit, log.note, own=own or limit)
     texts = (query + rows.train[0]["query"], passage + rows.train[0]["positive"])
     cut = tokenizer(list(texts), truncation=True, max_length=limit)["input_ids"]
     decoded = [tokenizer.decode(ids)[:_SHOWN_CHARS] for ids in cut]

@@ -134,7 +134,7 @@ def _generations(batch: int) -> int:
     for count in GENERATIONS:
         if batch % count == 0:
             return count
-    raise StopError(f"a batch of {batch} answers cannot be divided among prompts: set batch to 8")
+    raise StopError(f"a batch of {batch} answers cannot be divided among prompts: set -o batch=8")
 
 
 def answer_room(job: Job, rows: Sequence[Encoded]) -> int:
@@ -144,7 +144,7 @@ def answer_room(job: Job, rows: Sequence[Encoded]) -> int:
     if room < LEAST_ANSWER_TOKENS:
         raise StopError(
             f"the prompt of row {longest.row} has {len(longest.prompt)} tokens and leaves {room}"
-            f" for an answer: raise max_tokens to {len(longest.prompt) + MOST_ANSWER_TOKENS}"
+            f" for an answer: set -o max_tokens={len(longest.prompt) + MOST_ANSWER_TOKENS}"
         )
     return min(room, MOST_ANSWER_TOKENS)
 
@@ -236,7 +236,7 @@ class _Run:
         return (
             f"in {self._flat_steps} steps all answers to a question got the same reward, at last"
             f" {reward:.2f} ({named(list(rows))}): nothing is learnt from that: train with method"
-            " sft first, or set batch to more answers"
+            " sft first, or raise -o batch"
         )
 
     def _score(self, rows: Sequence[str], texts: Sequence[str]) -> list[Mapping[str, float]]:
@@ -292,8 +292,8 @@ def _answering(base: Any) -> Any:
                 rows = list(dict.fromkeys(example[ROW] for example in generation_batch))
                 raise StopError(
                     f"no answer can be drawn in step {self.state.global_step + 1}, because scores"
-                    f" of tokens are not finite ({named(rows)}): lower learning_rate; the last"
-                    " checkpoint is good"
+                    f" of tokens are not finite ({named(rows)}): set a smaller"
+                    " -o learning_rate; the last checkpoint is good"
                 ) from error
 
     return AnsweringTrainer

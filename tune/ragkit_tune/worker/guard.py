@@ -16,7 +16,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from statistics import median
+from statistics import mean, median
 from typing import Any, Final
 
 from job import Log, StopError  # type: ignore[import-not-found]  # beside this script
@@ -40,24 +40,29 @@ class Guard(TrainerCallback):
     both must also be above what the first steps had, so that a loss near zero may vary.
     """
 
-    def __init__(self, log: Log, total_steps: int) -> None:
+    def __init__(self, log: Log, total_steps: int, *, minutes: float = 0.0) -> None:
         self._log = log
         self._total = total_steps
+        self._limit_s = minutes * 60
+        self._rate = 0.0
         self._losses: list[float] = []
         self._norms: list[float] = []
         self._first: dict[str, float] = {}
         self.rows: list[str] = []  # of the step at hand; RowsOfStep fills it
         self.tokens = 0
         self._seen_seconds = 0.0
+        self._step_seconds: list[float] = []
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **context: Any) -> None:
         """Measure the first step from here."""
+        self._rate = args.learning_rate
         self._seen_seconds = self._log.seconds
 
     def on_log(self, args: Any, state: Any, control: Any, logs: Any = None, **context: Any) -> None:
         """Check the step that was just made, and write it down. Raises StopError."""
         if not logs or "loss" not in logs:
             return
+        self._rate = args.learning_rate
         loss, norm = float(logs["loss"]), float(logs.get("grad_norm") or 0.0)
         rows, tokens = self.rows, self.tokens * args.world_size
         self.rows, self.tokens = [], 0
@@ -81,6 +86,11 @@ class Guard(TrainerCallback):
         """Look at all weights now and then, and before each checkpoint. Raises StopError."""
         if control.should_save or state.global_step % WEIGHTS_EVERY == 0:
             check_weights(model, state.global_step, self.rows)
+        is_late = 0 < self._limit_s <= self._log.seconds
+        if is_late and control.should_training_stop and state.global_step < self._total:
+            step = state.global_step
+            after = f"{step} step{'s' * (step > 1)}"
+            self._log.note(f"time is up after {after}: the best so far is kept", step)
 
     def _check(
         self,
@@ -94,7 +104,7 @@ class Guard(TrainerCallback):
         if not math.isfinite(value):
             raise StopError(
                 f"the {name} of step {step} is {value} ({named(rows)}): look at these rows, or"
-                " lower learning_rate"
+                f" set -o learning_rate={self._rate / 3:.0e}"
             )
         recent = values[-WINDOW:]
         if len(values) >= WARM_STEPS:
@@ -103,8 +113,8 @@ class Guard(TrainerCallback):
             if value > factor * usual > 0 and value > first:
                 raise StopError(
                     f"the run diverges: the {name} of step {step} is {value:.4g}, {factor:g} times"
-                    f" the usual {usual:.4g} ({named(rows)}): lower learning_rate, or look at"
-                    " these rows"
+                    f" the usual {usual:.4g} ({named(rows)}): set"
+                    f" -o learning_rate={self._rate / 3:.0e}, or look at these rows"
                 )
         values.append(value)
 
@@ -112,7 +122,10 @@ class Guard(TrainerCallback):
         step_s = self._log.seconds - self._seen_seconds
         self._seen_seconds += step_s
         speed = f" {tokens / step_s:.0f} tokens/s" if tokens and step_s > 0 else ""
-        remaining_s = (self._total - step) * step_s
+        self._step_seconds.append(step_s)
+        remaining_s = (self._total - step) * mean(self._step_seconds)
+        if self._limit_s:
+            remaining_s = max(0.0, min(remaining_s, self._limit_s - self._log.seconds))
         self._log.tell(
             f"step: {step}/{self._total} loss {loss:.4f} grad {norm:.3g}{speed}"
             f" left {remaining_s:.0f} s"
@@ -178,8 +191,8 @@ def check_weights(model: Any, step: int, rows: Sequence[str] = ()) -> None:
     for name, weight in model.named_parameters():
         if not bool(torch.isfinite(weight).all()):
             raise StopError(
-                f"weight {name} is not finite after step {step} ({named(rows)}): lower"
-                " learning_rate; the last checkpoint is good"
+                f"weight {name} is not finite after step {step} ({named(rows)}): set"
+                " a smaller -o learning_rate; the last checkpoint is good"
             )
 
 

@@ -83,7 +83,7 @@ def _quantized(job: Job, dtype: Any) -> dict[str, Any]:
     if find_spec("bitsandbytes") is None or not torch.cuda.is_available():
         raise StopError(
             f"bits {bits} needs bitsandbytes and a CUDA GPU: pip install bitsandbytes on a machine"
-            " that has one, or set bits to 16"
+            " that has one, or set -o bits=16"
         )
     if job.setting("parameters") == "full":
         raise StopError(f"bits {bits} cannot train all weights: set parameters to lora")

@@ -142,7 +142,7 @@ class Encoder:
 
 
 _LONG: Final = (
-    "have more than {limit} tokens: set max_tokens to {longest}, or make the rows with fewer"
+    "have more than {limit} tokens: set -o max_tokens={longest}, or make the rows with fewer"
     " passages"
 )
 

@@ -85,7 +85,7 @@ def _check_labels(rows: Columns, job: Job) -> None:
             f"all {len(rows['label'])} answers are {state}: KTO needs both: add the others"
         )
     if len(rows["label"]) < 2 or job.setting("batch") < 2 * job.setting("gpus"):
-        raise StopError("KTO compares the answers of a batch: set batch to 2 or more on each GPU")
+        raise StopError("KTO compares the answers of a batch: set -o batch=2 a GPU")
 
 
 def with_others(rows: Columns, seed: int, at_once: int) -> Columns:

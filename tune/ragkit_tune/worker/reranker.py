@@ -12,6 +12,7 @@ from batches import batches_of_run  # type: ignore[import-not-found]  # beside t
 from guard import Guard  # type: ignore[import-not-found]
 from job import Job, Log, StopError, main  # type: ignore[import-not-found]
 from model_write import COMPARED, write_model  # type: ignore[import-not-found]
+from pair_batches import with_negatives  # type: ignore[import-not-found]
 from retrieval import measure_reranker  # type: ignore[import-not-found]
 from row_checks import check_lengths  # type: ignore[import-not-found]
 from training import (  # type: ignore[import-not-found]
@@ -31,7 +32,6 @@ from training import (  # type: ignore[import-not-found]
     total_steps,
     trainer_class,
     whole_batch,
-    with_negatives,
 )
 from zeros import KeepZeros  # type: ignore[import-not-found]
 
@@ -44,7 +44,7 @@ def train(job: Job) -> None:
     if not rows.train[0]["negatives"]:
         raise StopError(
             "rows without negatives teach a reranker nothing: make them with `ragkit tune data`,"
-            " or set negatives to 1 or more"
+            " or set -o negatives=3"
         )
     dev = with_negatives(rows.dev, DEV_NEGATIVES, job.setting("seed"))
     log = open_log(job)
@@ -64,7 +64,7 @@ def _attempt(job: Job, rows: Rows, log: Log, batch: int, micro_batch: int) -> No
     )
 
     model, limit = _make_model(job)
-    _check_lengths(model, rows, log)
+    _check_lengths(model, limit, rows, log)
 
     def measure(_: Any) -> dict[str, float]:
         score = partial(predict, model)
@@ -108,7 +108,7 @@ def _make_model(job: Job) -> tuple[Any, int]:
     return model, limit
 
 
-def _check_lengths(model: Any, rows: Rows, log: Log) -> None:
+def _check_lengths(model: Any, own: int | None, rows: Rows, log: Log) -> None:
     """Name the rows whose query and passage are cut, or refuse them."""
     tokenizer, limit = model.tokenizer, model.max_seq_length
 
@@ -117,7 +117,7 @@ def _check_lengths(model: Any, rows: Rows, log: Log) -> None:
             return 0
         return len(tokenizer(row["query"], row["positive"], truncation=False)["input_ids"])
 
-    check_lengths(rows.train, count, limit, log.note)
+    check_lengths(rows.train, count, limit, log.note, own=own or limit)
 
 
 def _count_tokens(guard: Guard, module: Any, inputs: tuple[Any, ...]) -> None:

@@ -6,14 +6,16 @@ fact trained, with the prefixes and the length of the job.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from job import StopError  # type: ignore[import-not-found]  # beside this script
+from pair_batches import positives_of  # type: ignore[import-not-found]
 
 # Of the rows with a passage that is cut; arbitrary, the share that `ragkit tune data` allows.
 MAX_CUT: Final = 0.1
 _IDS: Final = 8  # that a message names
+_ROUND: Final = 32  # a remedy names a multiple of so many tokens; arbitrary
 
 Row = dict[str, Any]
 
@@ -46,14 +48,6 @@ def check_pairs(train: Sequence[Row], dev: Sequence[Row]) -> None:
             )
 
 
-def positives_of(rows: Iterable[Row]) -> dict[str, set[str]]:
-    """Return the passages that answer each query, over all its rows."""
-    positives: dict[str, set[str]] = {}
-    for row in rows:
-        positives.setdefault(row["query"], set()).add(row["positive"])
-    return positives
-
-
 def check_prefixes(rows: Sequence[Row], prefixes: dict[str, str]) -> None:
     """Raise StopError for texts that begin with a prefix, which would be put before them twice."""
     texts = {"query": ("query",), "passage": ("positive",)}
@@ -72,19 +66,38 @@ def check_prefixes(rows: Sequence[Row], prefixes: dict[str, str]) -> None:
 
 
 def check_lengths(
-    rows: Sequence[Row], count: Callable[[Row], int], limit: int, tell: Callable[[str], None]
+    rows: Sequence[Row],
+    count: Callable[[Row], int],
+    limit: int,
+    tell: Callable[[str], None],
+    *,
+    own: int,
 ) -> None:
-    """Tell which rows are longer than the limit in tokens; raise StopError for a tenth of them."""
-    long_rows = [str(row["id"]) for row in rows if count(row) > limit]
-    if not long_rows:
+    """Tell which rows are longer than the limit in tokens; raise StopError for a tenth of them.
+
+    `own` is what the model itself reads: where it is the limit the rows are cut, as passages in
+    use are, and nothing is refused.
+    """
+    lengths = {str(row["id"]): length for row in rows if (length := count(row)) > limit}
+    if not lengths:
         return
-    share = f"{len(long_rows)} of {len(rows)} rows are longer than {limit} tokens"
-    if len(long_rows) > MAX_CUT * len(rows):
-        raise StopError(
-            f"{share}, and would be trained without their end ({named(long_rows)}): raise"
-            " max_tokens, or make the rows anew with --max-tokens"
+    names = named(list(lengths))
+    share = f"{len(lengths)} of {len(rows)}"
+    if limit >= own:
+        tell(
+            f"{share} rows are longer than the {limit} tokens that the model reads, and are cut as"
+            f" it cuts passages in use ({names})"
         )
-    tell(f"{share} and are cut ({named(long_rows)})")
+        return
+    allowed = int(MAX_CUT * len(rows))
+    if len(lengths) > allowed:
+        longest = sorted(lengths.values(), reverse=True)[allowed]
+        raise StopError(
+            f"{share} rows are longer than {limit} tokens, and would be trained without their end"
+            f" ({names}): set -o max_tokens={min(own, _ROUND * -(-longest // _ROUND))}, or make the"
+            f" rows anew with --max-tokens {limit}"
+        )
+    tell(f"{share} rows are longer than {limit} tokens and are cut ({names})")
 
 
 def named(ids: Sequence[str]) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gc
 import os
-import random
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -20,11 +19,13 @@ from checkpoints import (  # type: ignore[import-not-found]  # beside this scrip
 )
 from guard import ROW, Collator, Guard, RowsOfStep, check_weights  # type: ignore[import-not-found]
 from job import Job, Log, StopError, read_both  # type: ignore[import-not-found]
-from row_checks import (  # type: ignore[import-not-found]
-    check_pairs,
-    check_prefixes,
-    positives_of,
+from pair_batches import (  # type: ignore[import-not-found]
+    negatives_of_most,
+    shared_batch,
+    steps_of,
+    with_negatives,
 )
+from row_checks import check_pairs, check_prefixes  # type: ignore[import-not-found]
 
 SCHEDULES: Final = {"cosine": "cosine", "linear": "linear", "constant": "constant_with_warmup"}
 _OPTIMIZERS: Final = {"adamw": "adamw_torch_fused", "adamw-8bit": "adamw_8bit"}
@@ -49,44 +50,14 @@ def read_pairs(job: Job, *, draws: bool) -> Rows:
     check_prefixes([*train, *dev], dict(job.prefixes))
     count = job.setting("negatives")
     if not draws:
-        count = min(count, sorted(len(row["negatives"]) for row in train)[len(train) // 2])
+        count = negatives_of_most(train, count)
     return Rows(with_negatives(train, count, job.setting("seed")), dev)
-
-
-def with_negatives(rows: Sequence[dict[str, Any]], count: int, seed: int) -> list[dict[str, Any]]:
-    """Give each row `count` negatives: its own first, then positives of other groups, drawn.
-
-    Rows with a teacher's scores keep what they have.
-    """
-    draw = random.Random(seed)  # noqa: S311  no secret
-    positives = positives_of(rows)
-    filled = []
-    for row in rows:
-        negatives = list(row["negatives"][:count])
-        if not row.get("scores"):
-            for _ in range(20 * count):
-                if len(negatives) == count:
-                    break
-                other = draw.choice(rows)
-                if (
-                    other.get("group", other["id"]) != row.get("group", row["id"])
-                    and other["positive"] not in negatives
-                    and other["positive"] not in positives[row["query"]]
-                ):
-                    negatives.append(other["positive"])
-        filled.append({**row, "negatives": negatives})
-    least = min(len(row["negatives"]) for row in filled)
-    scores = [list(row.get("scores") or [])[: least + 1] for row in filled]
-    return [
-        {**row, "negatives": row["negatives"][:least], "scores": score}
-        for row, score in zip(filled, scores, strict=True)
-    ]
 
 
 def total_steps(job: Job, rows: int, batch: int = 0) -> int:
     """Return the steps of the optimizer: as set, or by the epochs; `batch` is that of the job."""
-    by_epochs = round(job.setting("epochs") * rows / (batch or whole_batch(job, rows)))
-    return max(1, job.setting("steps") or by_epochs)
+    by_epochs = steps_of(job.setting("epochs"), rows, batch or whole_batch(job, rows))
+    return int(job.setting("steps") or by_epochs)
 
 
 def whole_batch(job: Job, rows: int) -> int:
@@ -95,20 +66,10 @@ def whole_batch(job: Job, rows: int) -> int:
     Raises StopError where the GPUs outnumber the rows.
     """
     gpus = job.setting("gpus")
-    batch = min(job.setting("batch"), rows) // gpus * gpus
+    batch = shared_batch(job.setting("batch"), rows, gpus)
     if not batch:
         raise StopError(f"{rows} rows cannot be shared by {gpus} GPUs: lower gpus, or add rows")
     return int(batch)
-
-
-def different_rows(rows: Sequence[dict[str, Any]]) -> int:
-    """Estimate how many rows a batch can have without a text twice in it."""
-    negatives = len(rows[0]["negatives"])
-    queries = {row["query"] for row in rows}
-    texts = {text for row in rows for text in (row["positive"], *row["negatives"])}
-    # Rows are drawn in any order: where each has several texts, no batch comes near to all texts.
-    room = len(texts) // (2 * (1 + negatives)) if negatives else len(texts)
-    return max(1, min(len(queries), room))
 
 
 def is_first() -> bool:
@@ -236,7 +197,7 @@ def make_trainer(
         minutes=job.setting("minutes"),
         is_lower_better=decides == "loss",
     )
-    watching = guard(log, steps)
+    watching = guard(log, steps, minutes=job.setting("minutes"))
     trainer = kind(callbacks=[stopping, watching, *callbacks], **options)
     trainer.guard, trainer.job, trainer.stopping, trainer.log_file = watching, job, stopping, log
     if has_row_ids:
