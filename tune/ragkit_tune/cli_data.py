@@ -110,7 +110,7 @@ def data(
     from ragkit_tune.data.next_step import next_step
 
     settings = load_settings()
-    given: dict[str, object] = {
+    values: dict[str, object] = {
         "collection": collection,
         "language": language,
         "rows": rows if rows >= FEWEST else None,
@@ -121,7 +121,7 @@ def data(
     }
     options = [
         text
-        for name, value in given.items()
+        for name, value in values.items()
         if value is not None
         for text in (f"--{name}", str(value))
     ]

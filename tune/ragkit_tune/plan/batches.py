@@ -38,15 +38,15 @@ def count_steps(recipe: Recipe, rows: int) -> int:
     return recipe.steps or steps_of(recipe.epochs, rows, recipe.batch)
 
 
-def batch_note(given: Recipe, fitted: Recipe, rows: int) -> list[str]:
+def batch_note(recipe: Recipe, fitted: Recipe, rows: int) -> list[str]:
     """Say in a line why a step has fewer rows than were asked for."""
-    if fitted.batch == given.batch:
+    if fitted.batch == recipe.batch:
         return []
-    if fitted.batch == shared_batch(given.batch, rows, given.gpus):
-        return [f"batches of {fitted.batch} rows instead of {given.batch}: there are only {rows}"]
+    if fitted.batch == shared_batch(recipe.batch, rows, recipe.gpus):
+        return [f"batches of {fitted.batch} rows instead of {recipe.batch}: there are only {rows}"]
     return [
         f"batches of {fitted.batch} rows: the rows have too few different passages for"
-        f" {given.batch}"
+        f" {recipe.batch}"
     ]
 
 

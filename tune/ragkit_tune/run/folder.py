@@ -179,9 +179,9 @@ def create_run(home: Path, name: str, values: Mapping[str, Any]) -> RunFolder:
             " another folder with RAGKIT_HOME"
         ) from error
     folder = RunFolder(path)
-    given = {"format": FORMAT, "name": folder.name, "started_at": now(), "ended_at": None}
+    first = {"format": FORMAT, "name": folder.name, "started_at": now(), "ended_at": None}
     unknown = {"steps": 0, "failure": "", "verdict": None, "adopted": None}
-    _write(folder.file, {**given, **unknown, **values})
+    _write(folder.file, {**first, **unknown, **values})
     return folder
 
 

@@ -138,8 +138,8 @@ def _title(name: str) -> str:
     if name.startswith(DEV):
         return line(f"Dev {name.removeprefix(DEV)}", 60)
     if name.startswith(REWARD):
-        rest = name.removeprefix(REWARD)
-        return "Reward" if rest == "reward" else f"Answers: {rest}"
+        measure = name.removeprefix(REWARD)
+        return "Reward" if measure == "reward" else f"Answers: {measure}"
     return _TITLES[name]
 
 

@@ -89,11 +89,11 @@ def rows(run: Summary) -> str:
     return f"{count(run.rows)} and {count(run.dev_rows)} dev"
 
 
-def recipe_value(given: object) -> str:
+def recipe_value(value: object) -> str:
     """Write a value of a recipe."""
-    if isinstance(given, list | tuple):
-        return ", ".join(map(str, given)) or "none"
-    return f"{given:g}" if isinstance(given, float) else str(given) or "none"
+    if isinstance(value, list | tuple):
+        return ", ".join(map(str, value)) or "none"
+    return f"{value:g}" if isinstance(value, float) else str(value) or "none"
 
 
 def _where(found: Best) -> str:

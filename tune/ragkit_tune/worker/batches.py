@@ -27,13 +27,17 @@ def batches_of_run(count: int, parts: int, *, unique: bool) -> Callable[..., Any
     from torch.utils.data import RandomSampler
 
     class RunBatches(DefaultBatchSampler):  # type: ignore[misc]
-        def __init__(self, dataset: Any, batch_size: int, drop_last: bool, **rest: Any) -> None:
-            super().__init__(dataset, batch_size=batch_size, drop_last=drop_last, **rest)
-            whole = {**rest, "batch_size": batch_size * parts, "drop_last": drop_last}
+        def __init__(
+            self, dataset: Any, batch_size: int, drop_last: bool, **arguments: Any
+        ) -> None:
+            super().__init__(dataset, batch_size=batch_size, drop_last=drop_last, **arguments)
+            settings = {**arguments, "batch_size": batch_size * parts, "drop_last": drop_last}
             self._epochs = (
-                NoDuplicatesBatchSampler(dataset, **whole)
+                NoDuplicatesBatchSampler(dataset, **settings)
                 if unique
-                else DefaultBatchSampler(RandomSampler(dataset, generator=self.generator), **whole)
+                else DefaultBatchSampler(
+                    RandomSampler(dataset, generator=self.generator), **settings
+                )
             )
 
         def __len__(self) -> int:

@@ -141,7 +141,7 @@ class WholeCheckpoints:
         if self.is_world_process_zero():  # type: ignore[attr-defined]
             save_trainable(self.model, Path(output_dir), state_dict)  # type: ignore[attr-defined]
 
-    def _load_from_checkpoint(self, checkpoint_path: str, *rest: Any, **options: Any) -> None:
+    def _load_from_checkpoint(self, checkpoint_path: str, *arguments: Any, **options: Any) -> None:
         load_trainable(self.model, Path(checkpoint_path))  # type: ignore[attr-defined]
 
     def _get_output_dir(self, trial: Any = None) -> str:

@@ -152,9 +152,9 @@ def answer_room(job: Job, rows: Sequence[Encoded]) -> int:
 class _Guard(Guard):  # type: ignore[misc]
     """The guard without the loss's size: GRPO's loss is near zero whatever the answers are."""
 
-    def _check(self, step: int, name: str, value: float, *rest: Any) -> None:
+    def _check(self, step: int, name: str, value: float, *arguments: Any) -> None:
         if name != "loss" or not math.isfinite(value):
-            super()._check(step, name, value, *rest)
+            super()._check(step, name, value, *arguments)
 
 
 class _Run:
@@ -204,7 +204,7 @@ class _Run:
             write_result(job, self._trainer, tokenizer, dev[0].ids, CAUSAL, log)
 
     def _reward(
-        self, prompts: Any, completions: Any, completion_ids: Any, row: list[str], **rest: Any
+        self, prompts: Any, completions: Any, completion_ids: Any, row: list[str], **arguments: Any
     ) -> list[float]:
         """Return the reward of each answer; answers to one prompt stand together."""
         texts = [messages[-1]["content"] for messages in completions]
@@ -278,9 +278,9 @@ class _Run:
 
 def _answering(base: Any) -> Any:
     class AnsweringTrainer(base):  # type: ignore[misc]
-        def training_step(self, model: Any, inputs: Any, *rest: Any, **named: Any) -> Any:
+        def training_step(self, model: Any, inputs: Any, *arguments: Any, **options: Any) -> Any:
             """Make the step: the rewards tell the guard its rows, not the batch."""
-            return super(RowsOfStep, self).training_step(model, inputs, *rest, **named)
+            return super(RowsOfStep, self).training_step(model, inputs, *arguments, **options)
 
         def _prepare_inputs(self, generation_batch: Any) -> Any:
             """Draw answers. Raises StopError where bad weights show first."""

@@ -156,7 +156,7 @@ def guarded(base: type) -> Any:
     """Make a class of TRL's trainers for `make_model_trainer`; it writes no card, tells nobody."""
 
     class GuardedTrainer(RowsOfStep, WholeCheckpoints, base):  # type: ignore[misc, valid-type]
-        def create_model_card(self, *rest: Any, **named: Any) -> None:
+        def create_model_card(self, *arguments: Any, **options: Any) -> None:
             """Write no card: ragkit writes one."""
 
         def _send_telemetry(self) -> None:

@@ -131,7 +131,7 @@ def _reading_tokens(base: Any) -> type:
     class TokensTrainer(base):  # type: ignore[misc]
         """The trainer without its own preparation, which cuts and drops rows."""
 
-        def _prepare_dataset(self, dataset: Any, *rest: Any, **named: Any) -> Any:
+        def _prepare_dataset(self, dataset: Any, *arguments: Any, **options: Any) -> Any:
             return dataset
 
     return TokensTrainer
