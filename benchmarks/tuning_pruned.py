@@ -64,9 +64,7 @@ def _loaded(models: Mapping[str, Path], *sets: Path) -> dict[str, Any]:
     pairs = zip(first, second, strict=True)
     largest = max(abs(a - b) for one, other in pairs for a, b in zip(one, other, strict=True))
     figures = {
-        name: {
-            key: median(row[key] for row in rows[1:]) for key in ("seconds", "cpu_s", "megabytes")
-        }
+        name: {key: median(row[key] for row in rows[1:]) for key in ("cpu_s", "megabytes")}
         for name, rows in runs.items()
     }
     return {"texts": len(texts), "largest": largest, **figures}
@@ -78,13 +76,12 @@ def _questions(file: Path) -> list[str]:
 
 
 def _sizes(loaded: Mapping[str, Any], models: Mapping[str, Path]) -> Iterator[str]:
-    yield "| model | weights, MB | load, s | of processors | memory, MB |"
-    yield "|---|---|---|---|---|"
+    yield "| model | weights, MB | load, processor s | memory, MB |"
+    yield "|---|---|---|---|"
     for name, model in models.items():
         weights = sum(file.stat().st_size for file in model.rglob("*.safetensors")) / 1e6
         figures = loaded[name]
-        seconds = f"{figures['seconds']:.2f} | {figures['cpu_s']:.2f}"
-        yield f"| {name} | {weights:.0f} | {seconds} | {figures['megabytes']:.0f} |"
+        yield f"| {name} | {weights:.0f} | {figures['cpu_s']:.1f} | {figures['megabytes']:.0f} |"
     largest = f"by {loaded['largest']:.1g} at most in any dimension"
     differ = f"differ {largest}" if loaded["largest"] else "are equal"
     yield f"\nThe vectors of {loaded['texts']} questions {differ}."
