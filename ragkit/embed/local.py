@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING
 
 from ragkit.embed.find import ModelFiles, default_model, find_model, full_name
 from ragkit.embed.forward_pass import one_thread, run
 from ragkit.embed.limits import check_length, choose_dimension
-from ragkit.embed.models import model_card, readable_share
+from ragkit.embed.models import model_card, readable_share, space_of
 from ragkit.embed.tokens import Tokens, TokenSpans, load_tokens
 from ragkit.system.cancellation import check_cancelled
 from ragkit.types import EmbeddingSpace
@@ -129,7 +130,7 @@ class LocalEmbedder:
 
     def reads(self, text: str) -> float:
         """Estimate the share of a text's terms that the model can read; needs no `load`."""
-        return readable_share(model_card(self.model), text)
+        return readable_share(model_card(self.model, Path(self.model)), text)
 
     @property
     def _ready(self) -> _Loaded:
@@ -193,9 +194,7 @@ def identify(model: str) -> EmbeddingSpace:
 
 
 def _space(files: ModelFiles, dimension: int) -> EmbeddingSpace:
-    card = model_card(files.name, files.folder)
-    prefixes = card.query_prefix, card.passage_prefix
-    return EmbeddingSpace(files.name, files.revision, dimension, *prefixes)
+    return space_of(files.name, files.revision, files.folder, dimension)
 
 
 def _load(

@@ -1,7 +1,8 @@
 """What the embedding models' cards say that their files do not: prefixes and languages.
 
 Only what a card states stands here. A model that is not in the table takes the prompts of its
-own config_sentence_transformers.json, and its languages are unknown.
+own config_sentence_transformers.json, and the languages that `ragkit tune` writes there of the
+model that it was made from; without them its languages are unknown.
 """
 
 from __future__ import annotations
@@ -9,9 +10,11 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from ragkit.embed.find import read_json
 from ragkit.text.analyse import CJK, analyse
+from ragkit.types import EmbeddingSpace
 
 _SEARCH = "Represent this sentence for searching relevant passages: "
 
@@ -80,8 +83,12 @@ _CARDS = {
 }
 
 
+# By model and revision, which is a hash of the files: what a folder says cannot change.
+_BY_SPACE: dict[tuple[str, str], ModelCard] = {}
+
+
 def model_card(model: str, folder: Path | None = None) -> ModelCard:
-    """Look a model up by hub name or folder; a folder's own prompts serve where no card does.
+    """Look a model up by hub name or folder; a folder's own settings serve where no card does.
 
     >>> model_card("intfloat/multilingual-e5-small").query_prefix
     'query: '
@@ -90,11 +97,39 @@ def model_card(model: str, folder: Path | None = None) -> ModelCard:
     if card is not None:
         return card
     file = folder / "config_sentence_transformers.json" if folder else None
-    prompts = (read_json(file).get("prompts") if file else None) or {}
+    settings = read_json(file) if file else {}
+    prompts = settings.get("prompts") or {}
+    languages = settings.get("languages")
     return ModelCard(
         query_prefix=prompts.get("query") or "",
         passage_prefix=prompts.get("document") or prompts.get("passage") or "",
+        languages=frozenset(languages) if isinstance(languages, list) else None,
     )
+
+
+def space_of(model: str, revision: str, folder: Path, dimension: int) -> EmbeddingSpace:
+    """Make a model's space, and remember its card: the space's name does not tell the folder."""
+    card = model_card(model, folder)
+    _BY_SPACE[model, revision] = card
+    return EmbeddingSpace(model, revision, dimension, card.query_prefix, card.passage_prefix)
+
+
+def card_of(space: EmbeddingSpace) -> ModelCard:
+    """Return the card of a space's model, which was loaded here or has a known name."""
+    return _BY_SPACE.get((space.model, space.revision)) or model_card(space.model)
+
+
+def settings_of(card: ModelCard) -> dict[str, Any]:
+    """Return what of a card stands in a folder's config_sentence_transformers.json.
+
+    >>> settings_of(model_card("all-MiniLM-L6-v2"))
+    {'languages': ['en']}
+    """
+    prompts = {"query": card.query_prefix, "document": card.passage_prefix}
+    return {
+        **({"prompts": prompts} if any(prompts.values()) else {}),
+        **({"languages": sorted(card.languages)} if card.languages else {}),
+    }
 
 
 def reads_all(card: ModelCard) -> bool:

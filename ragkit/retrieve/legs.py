@@ -12,7 +12,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING
 
 from ragkit.embed.current import latest
-from ragkit.embed.models import model_card, reads_all
+from ragkit.embed.models import card_of, reads_all
 from ragkit.embed.recent import remember_question
 from ragkit.errors import ModelError
 from ragkit.retrieve.fusion.calibrated import Candidates, Fused, Ranking, estimate_background
@@ -262,8 +262,7 @@ class Search:
             background=unrelated,
             coverage=words.coverage,
             readable=self._retriever.embedder.reads(text),
-            trusted=vector is not None
-            and reads_all(model_card(self._retriever.embedder.space.model)),
+            trusted=vector is not None and reads_all(card_of(self._retriever.embedder.space)),
         )
 
     def _fetched(self, reader: Reader, rankings: Sequence[Sequence[Fused]]) -> SearchResult:

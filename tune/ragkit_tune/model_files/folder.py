@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from ragkit.embed.find import ModelFiles, find_model, read_json
-from ragkit.embed.models import model_card
+from ragkit.embed.models import model_card, settings_of
 from ragkit.errors import ModelError, UsageError
 from ragkit.system.private_files import make_private, private
 from ragkit_tune.model_files.tensors import RANGES, TensorFolder, open_tensors
@@ -85,10 +85,10 @@ def new_folder(out: Path, size_bytes: int) -> Iterator[Path]:
 
 
 def carry_files(parent: ModelFiles, folder: Path, stale: Iterable[str] = ()) -> None:
-    """Copy a model's files besides its weights, without those named `stale`; prefixes as well.
+    """Copy a model's files besides its weights, without those named `stale`.
 
-    ragkit knows some models' prefixes by their names, which the new folder does not have: they are
-    written where the pipeline keeps its prompts.
+    ragkit knows some models' prefixes and languages by their names, which the new folder does not
+    have: they are written into it.
     """
     left_out = {*_STALE, *stale}
     for place in ("", *module_folders(parent.folder)):
@@ -98,13 +98,17 @@ def carry_files(parent: ModelFiles, folder: Path, stale: Iterable[str] = ()) -> 
             index = file.name.endswith(".index.json")
             if file.is_file() and not index and file.name not in left_out:
                 copy_file(file, folder / place / file.name)
-    card = model_card(parent.name, parent.folder)
-    prompts = {"query": card.query_prefix, "document": card.passage_prefix}
-    if (folder / "modules.json").is_file() and any(prompts.values()):
-        settings = read_json(folder / PROMPTS)
-        write_json(
-            folder / PROMPTS, settings | {"prompts": prompts | (settings.get("prompts") or {})}
-        )
+    carry_card(parent, folder)
+
+
+def carry_card(parent: ModelFiles, folder: Path) -> None:
+    """Write a parent's prefixes and languages where the pipeline of a model keeps its prompts."""
+    known = settings_of(model_card(parent.name, parent.folder))
+    if not (folder / "modules.json").is_file() or not known:
+        return
+    settings = read_json(folder / PROMPTS)
+    prompts = known.get("prompts", {}) | (settings.get("prompts") or {})
+    write_json(folder / PROMPTS, known | settings | ({"prompts": prompts} if prompts else {}))
 
 
 def copy_file(source: Path, target: Path) -> None:

@@ -15,6 +15,7 @@ from typing import Final, TextIO
 from ragkit.errors import BusyError, ModelError, UsageError
 from ragkit.system.private_files import private
 from ragkit.system.worker_process import find_interpreter, run_worker
+from ragkit_tune.model_files.folder import carry_card
 from ragkit_tune.recipe import Recipe, make_recipe
 from ragkit_tune.run import job as jobs
 from ragkit_tune.run.complete import complete_embedder
@@ -132,6 +133,7 @@ def _train(run: Run, recipe: Recipe, interpreter: Path, on_stage: OnStage, on_st
             )
         if recipe.kind == "embedder" and not reason and folder.model.is_dir():
             complete_embedder(base.folder, folder.model)
+            carry_card(base, folder.model)
     except BaseException as error:
         _ended(folder, "stopped", _interruption(error))
         raise
