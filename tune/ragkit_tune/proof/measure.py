@@ -202,9 +202,9 @@ class Measuring:
 
 def _has_answers(questions: Path) -> bool:
     """Tell whether all questions say what answers them, or that nothing does."""
-    return all(
-        bool(row.get("answers")) or isinstance(row.get("answerable"), bool)
-        for _, row in read_objects(questions)
+    rows = [row for _, row in read_objects(questions)]
+    return any(row.get("answers") for row in rows) and all(
+        row.get("answers") or row.get("answerable") is False for row in rows
     )
 
 
