@@ -25,6 +25,7 @@ from ragkit.types import Hit
 ALONE = 0.5  # credit of a character without its neighbours
 CHARACTERS_PER_WORD = 2  # most Chinese words have two characters
 MAX_NAMED = 4  # missing words named in a reason
+_WEEK = ("星期", "礼拜")  # other names of 周
 _NAMED_CHARS = range(2, 13)  # of Chinese; arbitrary: a longer stretch is hardly a name
 
 _WORD = re.compile(rf"[^\W_{CJK}]+(?:[-'’][^\W_{CJK}]+)*")
@@ -111,11 +112,21 @@ def _likely_name(stretch: str) -> Iterator[str]:
 
 
 def _as_written(run: str, text: str) -> str:
-    """Return a stretch of folded characters as the text has it; folding moves none of them."""
-    pattern = re.sub("周日", "(?:周|星期|礼拜)[日天]", re.escape(run))
-    pattern = re.sub("周(?=[一二三四五六])", "(?:周|星期|礼拜)", pattern)
-    place = re.search(pattern, fold_variants(text))
-    return run if place is None else text[place.start() : place.end()]
+    """Return a stretch of folded characters as the text has it; folding moves none of them.
+
+    A day of the week may stand there by another of its names.
+    """
+    folded = fold_variants(text)
+    days = [
+        ("周", "周"),
+        *(pair for name in _WEEK for pair in (("周", name), ("周日", f"{name}天"))),
+    ]
+    for day, name in days:
+        written = run.replace(day, name)
+        start = folded.find(written)
+        if start >= 0:
+            return text[start : start + len(written)]
+    return run
 
 
 def _credits(question: Question, present: Collection[str], text: str) -> Iterator[float]:
