@@ -25,7 +25,7 @@ def test_a_step_has_the_peak_of_the_process(monkeypatch: pytest.MonkeyPatch) -> 
     written: list[dict[str, Any]] = []
     log = SimpleNamespace(write=lambda **line: written.append(line), tell=print, seconds=0.0)
     guard = script("guard").Guard(log, 2)
-    args, logs = SimpleNamespace(world_size=1), {"loss": 1.0, "grad_norm": 1.0}
+    args, logs = SimpleNamespace(world_size=1, learning_rate=1e-3), {"loss": 1.0, "grad_norm": 1.0}
     guard.on_log(args, SimpleNamespace(global_step=1), None, logs=logs)
     block = bytearray(b"x") * (300 * 2**20)
     resident = status_bytes("VmRSS")
