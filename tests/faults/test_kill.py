@@ -196,7 +196,7 @@ def set_aside(database: str) -> list[str]:
     with connect(database) as conn:
         failed = conn.execute("SELECT uri, reason FROM job WHERE state = 'failed'").fetchall()
     assert all(reason.startswith("the program ended while at work") for _, reason in failed)
-    return sorted({uri.rpartition("/")[2] for uri, _ in failed})
+    return sorted({uri.rpartition("/")[2].removeprefix("upload:") for uri, _ in failed})
 
 
 class Looks:
