@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING
 from ragkit.embed.find import ModelFiles, default_model, find_model, full_name
 from ragkit.embed.forward_pass import one_thread, run
 from ragkit.embed.limits import check_length, choose_dimension
-from ragkit.embed.models import model_card, readable_share, space_of
+from ragkit.embed.models import ModelCard, model_card, readable_share, space_of
 from ragkit.embed.tokens import Tokens, TokenSpans, load_tokens
 from ragkit.system.cancellation import check_cancelled
 from ragkit.types import EmbeddingSpace
@@ -130,7 +131,11 @@ class LocalEmbedder:
 
     def reads(self, text: str) -> float:
         """Estimate the share of a text's terms that the model can read; needs no `load`."""
-        return readable_share(model_card(self.model, Path(self.model)), text)
+        return readable_share(self._card, text)
+
+    @cached_property
+    def _card(self) -> ModelCard:
+        return model_card(self.model, Path(self.model))
 
     @property
     def _ready(self) -> _Loaded:

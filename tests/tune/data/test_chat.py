@@ -4,7 +4,7 @@ What holds for every row: its prompt is the one that `ask` renders, its answer i
 """
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,32 +15,16 @@ from ragkit import KnowledgeBase, Settings
 from ragkit.answer.write.llm import refusal_in
 from ragkit.errors import UsageError
 from ragkit.prompts.messages import build_prompt
-from ragkit.store.open import Database, open_database
 from ragkit.text.markers import find_markers
 from ragkit.types import Message
 from ragkit_eval.sets import read_set
 from ragkit_tune.data.answered import cited, renumbered
 from ragkit_tune.data.chat import Origins, make_chat_rows
 from ragkit_tune.data.data_set import DataSet, read_data_set
-from tests.databases import Databases
-from tests.tune.data.corpora import documents, labels, store_documents, write_labels
+from tests.tune.data.corpora import documents, labels, write_labels
 
 Line = dict[str, Any]
 SETTINGS = Settings(database_url=SecretStr("postgresql://unused"))
-
-
-@pytest.fixture(scope="module")
-def database(databases: Databases) -> Iterator[Database]:
-    with (
-        databases.take() as url,
-        open_database(Settings(database_url=SecretStr(url))) as opened,
-    ):
-        yield opened
-
-
-@pytest.fixture(scope="module")
-def kb(database: Database) -> KnowledgeBase:
-    return store_documents(database, "plants", documents())
 
 
 def answered_labels() -> list[Line]:

@@ -4,39 +4,22 @@ And each planted fault is counted under its name.
 """
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from pydantic import SecretStr
 
-from ragkit import KnowledgeBase, Settings
+from ragkit import KnowledgeBase
 from ragkit.errors import UsageError
-from ragkit.store.open import Database, open_database
+from ragkit.store.open import Database
 from ragkit.text.near_duplicates import signature, similarity
 from ragkit_eval.rag.labels import locate
 from ragkit_eval.sets import read_set
 from ragkit_tune.data.data_set import DataSet, read_pairs
 from ragkit_tune.data.make import make_data
-from tests.databases import Databases
 from tests.tune.data.corpora import documents, labels, store_documents, write_labels
 
 Line = dict[str, Any]
-
-
-@pytest.fixture(scope="module")
-def database(databases: Databases) -> Iterator[Database]:
-    with (
-        databases.take() as url,
-        open_database(Settings(database_url=SecretStr(url))) as opened,
-    ):
-        yield opened
-
-
-@pytest.fixture(scope="module")
-def kb(database: Database) -> KnowledgeBase:
-    return store_documents(database, "plants", documents())
 
 
 @pytest.fixture(scope="module")

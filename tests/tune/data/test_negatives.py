@@ -1,32 +1,21 @@
 """Hard negatives on a real database: what is refused, each for its reason."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import pytest
-from pydantic import SecretStr
 
-from ragkit import KnowledgeBase, Settings
-from ragkit.store.open import Database, open_database
+from ragkit import KnowledgeBase
+from ragkit.store.open import Database
 from ragkit.types import Hit, Span
 from ragkit_tune.data.negatives import Miner, Rivals, highest
 from ragkit_tune.data.questions import Place, Question
 from ragkit_tune.data.sources import Sources
-from tests.databases import Databases
 from tests.tune.data.corpora import store_documents
 
 QUERY = "How often are the filters of the turbine replaced?"
 GOLD = "The filters of the turbine are replaced after 90 days of operation."
 CLOSE = [f"The filters of boat {n} are cleaned by the crew." for n in range(4)]
 FILLER = [f"The turbine of hall {n} was painted by apprentices from Cork." for n in range(30)]
-
-
-@pytest.fixture(scope="module")
-def database(databases: Databases) -> Iterator[Database]:
-    with (
-        databases.take() as url,
-        open_database(Settings(database_url=SecretStr(url))) as opened,
-    ):
-        yield opened
 
 
 def mine(

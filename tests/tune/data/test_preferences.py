@@ -1,7 +1,7 @@
 """Rows of preferences from thumbs up and down, and from ragkit's check of a model's answers."""
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,27 +11,17 @@ from pydantic import SecretStr
 from ragkit import KnowledgeBase, Settings
 from ragkit.errors import UsageError
 from ragkit.prompts.messages import REFUSAL
-from ragkit.store.open import Database, open_database
+from ragkit.store.open import Database
 from ragkit.store.people.feedback import Feedback
 from ragkit.store.people.kept_answers import KeptAnswers
 from ragkit.types import Answer, Citation, Message
 from ragkit_tune.data.chat import Origins, make_chat_rows
 from ragkit_tune.data.data_set import DataSet
 from ragkit_tune.data.preferences import make_preference_rows, shared_terms
-from tests.databases import Databases
 from tests.tune.data.corpora import documents, labels, store_documents, write_labels
 
 Line = dict[str, Any]
 SETTINGS = Settings(database_url=SecretStr("postgresql://unused"))
-
-
-@pytest.fixture(scope="module")
-def database(databases: Databases) -> Iterator[Database]:
-    with (
-        databases.take() as url,
-        open_database(Settings(database_url=SecretStr(url))) as opened,
-    ):
-        yield opened
 
 
 @pytest.fixture(scope="module")

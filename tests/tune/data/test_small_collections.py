@@ -5,16 +5,14 @@ from __future__ import annotations
 import json
 import shlex
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from pydantic import SecretStr
 
-from ragkit import KnowledgeBase, Settings
+from ragkit import KnowledgeBase
 from ragkit.errors import UsageError
-from ragkit.store.open import Database, open_database
+from ragkit.store.open import Database
 from ragkit.types import Hit, Span
 from ragkit_tune.cli_data import data as data_command
 from ragkit_tune.data.checks import ALREADY, DUPLICATE, FAULTS, check_questions
@@ -22,24 +20,9 @@ from ragkit_tune.data.data_set import DataSet
 from ragkit_tune.data.make import OnlyPassages, make_data
 from ragkit_tune.data.next_step import next_step
 from ragkit_tune.data.questions import Place, Question
-from tests.databases import Databases
 from tests.tune.data.corpora import documents, labels, store_documents, write_labels
 
 Line = dict[str, Any]
-
-
-@pytest.fixture(scope="module")
-def database(databases: Databases) -> Iterator[Database]:
-    with (
-        databases.take() as url,
-        open_database(Settings(database_url=SecretStr(url))) as opened,
-    ):
-        yield opened
-
-
-@pytest.fixture(scope="module")
-def kb(database: Database) -> KnowledgeBase:
-    return store_documents(database, "plants", documents())
 
 
 def make(kb: KnowledgeBase, folder: Path, lines: list[Line], **options: Any) -> DataSet:
