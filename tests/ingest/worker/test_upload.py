@@ -22,7 +22,7 @@ from ragkit.testing.embedder import FakeEmbedder
 from ragkit.types import Document
 from ragkit_ingest.run.embedding import Embedding
 from ragkit_ingest.run.steps import Prepared, Steps
-from ragkit_ingest.worker.spell import Ended
+from ragkit_ingest.worker.spell import Ended, Spell
 from tests.core.store.uploads import next_upload, source_of, take_upload, upload_worker
 from tests.ingest.waiting import work_off, worker_at
 
@@ -163,13 +163,23 @@ def test_a_collection_that_is_deleted_meanwhile_ends_the_work(
 def test_work_is_broken_off_when_the_process_is_told_to_end(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    stop, embed = Event(), Embedding.embed
+    stop, noticed = Event(), Event()
+    embed, look = Embedding.embed, Spell._look
 
     def stopping(self: Embedding, rows: object) -> object:
         stop.set()
+        assert noticed.wait(60)  # else a fast machine is done before the worker looks
         return embed(self, rows)  # type: ignore[arg-type]
 
+    def looking(self: Spell) -> None:
+        try:
+            look(self)
+        except Ended:
+            noticed.set()
+            raise
+
     monkeypatch.setattr(Embedding, "embed", stopping)
+    monkeypatch.setattr(Spell, "_look", looking)
     text = "\n\n".join(f"Paragraph {n} is about wing {n}. " * 30 for n in range(300))
     number = bench.send("a.txt", text.encode())
     with pytest.raises(Ended):
