@@ -167,12 +167,12 @@ def _query(line: str) -> str:
 
 def _recipe_line(trained: Timed, shown: Mapping[str, Any], proven: Timed) -> str:
     recipe, measured = shown["recipe"], shown["dev"]
-    first, best = measured[0], max(measured, key=lambda row: row["dev"]["ndcg@10"])
+    first, best = measured[0], max(measured[1:], key=lambda row: row["dev"]["ndcg@10"])
     return (
         f"Base {recipe['base']}, loss {recipe['loss']}, {shown['steps']} steps of"
         f" {recipe['batch']} rows of up to {recipe['max_tokens']} tokens with"
         f" {recipe['negatives']} hard negatives each, learning rate {recipe['learning_rate']:g}:"
         f" {trained.minutes:.0f} minutes ({trained.cpu_minutes:.1f} of processors), the proof"
         f" {proven.minutes:.0f} ({proven.cpu_minutes:.1f}). Dev: {first['dev']['ndcg@10']:.3f}"
-        f" before, {best['dev']['ndcg@10']:.3f} at best, after {best['step']} steps."
+        f" before, {best['dev']['ndcg@10']:.3f} at best, after {best['step']} steps, whose model was proven."
     )

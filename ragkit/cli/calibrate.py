@@ -16,6 +16,7 @@ from ragkit.types import Mode
 if TYPE_CHECKING:
     from ragkit.knowledge.base import KnowledgeBase
     from ragkit.store.people.calibration import Calibration, Calibrations
+    from ragkit.store.vectors.active_space import KeptSpace
     from ragkit.upkeep.calibrate import Fit, Point
 
 
@@ -62,7 +63,11 @@ def calibrate(
         calibrations = Calibrations(kb.database.pool, settings.tenant)
         stored = calibrations.of(kb.collection)
         if labelled is None:
-            _show(kb, stored, json=json) if show else _reset(kb, calibrations, json=json)
+            spaces = kb.database.store(settings.tenant).spaces.of(kb.collection)
+            if show:
+                _show(kb, stored, spaces, json=json)
+            else:
+                _reset(kb, calibrations, json=json)
             return
         questions = read_labelled(labelled)
         if note := language_note(kb, questions, mode):
@@ -86,7 +91,13 @@ def calibrate(
         _print_fit(fitted, kb.collection, stored=not dry_run)
 
 
-def _show(kb: KnowledgeBase, calibrations: Sequence[Calibration], *, json: bool) -> None:
+def _show(
+    kb: KnowledgeBase,
+    calibrations: Sequence[Calibration],
+    spaces: Sequence[KeptSpace],
+    *,
+    json: bool,
+) -> None:
     from ragkit.cli import render
     from ragkit.upkeep.calibrate import chunks_in
 
@@ -95,10 +106,11 @@ def _show(kb: KnowledgeBase, calibrations: Sequence[Calibration], *, json: bool)
         rows = [_calibration_json(kb, calibration) for calibration in calibrations]
         render.print_json({"collection": kb.collection, "chunks": chunks, "calibrations": rows})
         return
+    names = {kept.space: kept.name for kept in spaces}
     table = [
         [
             calibration.mode,
-            calibration.space.model if calibration.space else "words alone",
+            names.get(space, space.model) if (space := calibration.space) else "words alone",
             calibration.reranker or "none",
             f"{calibration.cutoff.threshold:.3f}",
             f"{calibration.answerable} + {calibration.unanswerable}",

@@ -31,10 +31,10 @@ PAIR: Final = {
 CHAT: Final = {"id": "a", "messages": [{"role": "user", "content": "What?"}]}
 # The rows of the table at the top of the page for 24 GB: what stands there, and the plan of it.
 PEAKS: Final = {
-    "13.4": ("embedder", "models/bge-m3", "rows", ["--max-tokens", "512"]),
-    "15.2": ("embedder", "models/bge-m3", "rows", ["--max-tokens", "512", "--batch", "128"]),
-    "17.5": ("reranker", "models/bge-m3", "rows", ["--max-tokens", "512"]),
-    "15.9": ("adapter", "models/Qwen3-8B", "chats", ["--bits", "4"]),
+    "13.4": ("embedder", "models/bge-m3", "rows", ["-o", "max_tokens=512"]),
+    "15.2": ("embedder", "models/bge-m3", "rows", ["-o", "max_tokens=512", "-o", "batch=128"]),
+    "17.5": ("reranker", "models/bge-m3", "rows", ["-o", "max_tokens=512"]),
+    "15.6": ("adapter", "models/Qwen3-8B", "chats", ["--bits", "4"]),
     "20.6": ("adapter", "models/Qwen3-8B", "chats", []),
 }
 
@@ -99,7 +99,7 @@ def test_the_peaks_of_24_gb(peak: str) -> None:
 @pytest.mark.usefixtures("models")
 def test_what_does_not_fit_24_gb() -> None:
     words = ["adapter", "--base", "models/Qwen3-8B", "--data", "chats", "--gpu", "24GB"]
-    printed = plan([*words, "--parameters", "full"], code=1)
+    printed = plan([*words, "-o", "parameters=full"], code=1)
     assert any("needs 142.6 GiB at least" in line for line in printed)
     assert "does not fit: 142.6 GiB" in PLANS[0].read_text("utf-8")
 

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, get_args
 
 import typer
 
+from ragkit_tune.cli_run import KeyOption, read_options
+
 if TYPE_CHECKING:
     from ragkit.settings.settings import Settings
     from ragkit_tune.plan.fit import Target
@@ -49,15 +51,11 @@ WattsOption = Annotated[float | None, typer.Option(min=0, help="Power of one dev
 PriceOption = Annotated[
     float | None, typer.Option(min=0, help="Price of an hour of one device, for the cost.")
 ]
-BatchOption = Annotated[int | None, typer.Option(min=1, help="Rows of a step.  [default: 32]")]
-MaxTokensOption = Annotated[
-    int | None, typer.Option(min=8, help="Tokens of a row.  [default: 512; 2048 for adapters]")
-]
-ParametersOption = Annotated[
-    str | None, typer.Option(help="full or lora.  [default: lora for an adapter, else full]")
-]
 BitsOption = Annotated[
     int | None, typer.Option(help="16, 8 or 4: bits of frozen weights.  [default: 16]")
+]
+MethodOption = Annotated[
+    str | None, typer.Option(metavar="sft|dpo|kto|grpo", help="How to train an adapter.")
 ]
 AsJsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
@@ -70,10 +68,9 @@ def plan(
     gpu: GpuOption = None,
     ram: RamOption = None,
     gpus: GpusOption = None,
-    batch: BatchOption = None,
-    max_tokens: MaxTokensOption = None,
-    parameters: ParametersOption = None,
+    method: MethodOption = None,
     bits: BitsOption = None,
+    option: KeyOption = None,
     probe: ProbeOption = False,
     speed: SpeedOption = None,
     watts: WattsOption = None,
@@ -82,8 +79,8 @@ def plan(
 ) -> None:
     """Say what a training run needs, how a step is made to fit, and how long the run takes.
 
-    The model's config.json is enough, without its weights; --probe needs them. Ends with 1 when
-    nothing fits.
+    It takes the options of the command that trains. The model's config.json is enough, without its
+    weights; --probe needs them. Ends with 1 when nothing fits.
     """
     from ragkit.cli.render import print_json
     from ragkit.settings.settings import load_settings
@@ -93,9 +90,8 @@ def plan(
 
     settings = load_settings()
     base = _base(settings, kind, base, recipe)
-    values = {"base": base, "data": data and str(data), "gpus": gpus, "batch": batch}
-    values |= {"max_tokens": max_tokens, "parameters": parameters, "bits": bits}
-    chosen = read_recipe(recipe, kind=kind, **values)
+    values = {"base": base, "data": data and str(data), "gpus": gpus, "method": method}
+    chosen = read_recipe(recipe, kind=kind, **values, bits=bits, **read_options(option))
     result = make_plan(
         chosen,
         read_data_set(Path(chosen.data)),

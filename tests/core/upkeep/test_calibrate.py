@@ -3,6 +3,7 @@
 import json
 import math
 import random
+import re
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -15,6 +16,7 @@ from ragkit import KnowledgeBase, Settings
 from ragkit.answer.refuse.cutoff import Signals, signals
 from ragkit.answer.refuse.logistic import cross_validate, fit_logistic
 from ragkit.answer.write.extract import ExtractiveGenerator
+from ragkit.embed.find import MINILM, find_model
 from ragkit.errors import NotFoundError, UsageError
 from ragkit.question.reading import read_question
 from ragkit.stats.cutoff import Cutoff
@@ -264,6 +266,17 @@ def test_the_command_fits_keeps_shows_and_forgets(ragkit: Commands, tmp_path: Pa
     assert not ragkit.json("ask", "Where is the thingaa kept?")["refused"]
     assert "give one" in ragkit("calibrate", code=2).stderr
     assert "none.jsonl" in ragkit.error("calibrate", "none.jsonl", code=2)
+
+
+@pytest.mark.long
+def test_a_trained_model_is_shown_by_the_name_of_its_run(ragkit: Commands, tmp_path: Path) -> None:
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine/model").symlink_to(find_model(MINILM).folder)
+    ragkit.environment["RAGKIT_EMBED_MODEL"] = str(tmp_path / "mine/model")
+    ragkit("ingest", "notes", "--collection", "trained")
+    ragkit("calibrate", "labelled.jsonl", "--collection", "trained", "--cutoff", "0.5")
+    shown = ragkit("calibrate", "--show", "--collection", "trained").stdout
+    assert re.search(r"hybrid +mine \([0-9a-f]{7}\)", shown), shown
 
 
 @pytest.mark.long

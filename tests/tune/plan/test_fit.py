@@ -129,7 +129,7 @@ def test_the_table_of_cards() -> None:
 
 
 def test_values_that_contradict_one_another_are_one_line() -> None:
-    with pytest.raises(UsageError, match=r"bits = 4 goes with adapters only: set parameters"):
+    with pytest.raises(UsageError, match=r"bits = 4 goes with adapters only: set -o parameters"):
         check_recipe(recipe("adapter", bits=4, parameters="full"), 1)
     with pytest.raises(UsageError, match=r"a batch of 32 rows cannot be shared by 3 GPUs"):
         check_recipe(recipe("embedder"), 3)

@@ -100,7 +100,7 @@ def test_adapters_freeze_the_rest() -> None:
     assert sum(state_bytes(model, lora)) == 2 * 8_030_261_248 + trained
     other = 8_030_261_248 - 6_979_321_856
     four = sum(state_bytes(model, replace(lora, bits=4)))
-    assert four == 2 * other + round(6_979_321_856 * 0.5625) + trained
+    assert four == 2 * other + round(6_979_321_856 * (4 + 8 / 64 + 32 / 16384) / 8) + trained
     eight = sum(state_bytes(model, replace(lora, bits=8)))
     assert eight == 2 * other + 6_979_321_856 + trained
     assert trained_parameters(model, replace(lora, parameters="prompt")) == 16 * 4096

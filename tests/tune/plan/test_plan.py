@@ -73,7 +73,7 @@ def test_what_cannot_fit_says_what_would(base: Path, data: DataSet) -> None:
     assert made.choice is None
     assert made.remedy == (
         f"nothing fits: a step of {base} needs 0.4 GiB at least, and 0.3 GiB are free for it:"
-        " set parameters = lora"
+        " set -o parameters=lora"
     )
     nothing = make(base, data, Target(memory_bytes=GIB // 2, on_gpu=False))
     assert nothing.remedy.endswith("take more memory, more GPUs, or a smaller model")
@@ -158,18 +158,33 @@ def test_the_command(base: Path, data: DataSet) -> None:
     assert failed.stderr.splitlines()[0].startswith("nothing fits: a step of ")
 
 
+def test_an_epoch_of_grpo_has_the_answers_that_are_drawn(base: Path, tmp_path: Path) -> None:
+    chat = write_data_set(tmp_path / "chat", "chat", {"train": [CHAT] * 24}, {})
+    (base / "config.json").write_text(json.dumps(KNOWN["Qwen/Qwen2.5-7B"].config))
+    common = ("adapter", "--base", str(base), "--data", str(chat.folder), "--gpu", "80GB", "--json")
+    options = ("-o", "epochs=1", "-o", "max_tokens=512")
+    assert json.loads(run(*common, *options).stdout)["steps"] == 1  # of 24 rows
+    drawn = json.loads(run(*common, *options, "--method", "grpo").stdout)
+    assert (drawn["steps"], drawn["recipe"]["batch"]) == (6, 32)  # 24 x 8 answers
+
+
 def test_the_command_plans_adapters(base: Path, tmp_path: Path) -> None:
     chat = write_data_set(tmp_path / "chat", "chat", {"train": [CHAT] * 64}, {})
     (base / "config.json").write_text(json.dumps(KNOWN["Qwen/Qwen2.5-7B"].config))
-    common = ("adapter", "--base", str(base), "--data", str(chat.folder), "--max-tokens", "1024")
+    common = ("adapter", "--base", str(base), "--data", str(chat.folder), "-o", "max_tokens=1024")
     values = json.loads(run(*common, "--gpu", "24GB", "--json").stdout)
     assert values["recipe"]["parameters"] == "lora"
     assert (values["recipe"]["bits"], values["recipe"]["checkpointing"]) == (16, "on")
     less = json.loads(run(*common, "--gpu", "16GB", "--json").stdout)
     assert less["recipe"]["bits"] == 4
     assert less["notes"][-1] == "4 bits instead of 16, which do not fit"
-    full = run(*common, "--gpu", "48GB", "--parameters", "full", code=1).stderr
-    assert full.splitlines()[0].endswith("GiB are free for it: set parameters = lora")
+    least = run(*common, "--gpu", "8GB", code=1).stderr.splitlines()[0]
+    assert least.endswith(
+        "needs 8.0 GiB at least, and 7.0 GiB are free for it: set -o max_tokens=512, with rows made"
+        " by `ragkit tune data --max-tokens 512`"
+    )
+    full = run(*common, "--gpu", "48GB", "-o", "parameters=full", code=1).stderr
+    assert full.splitlines()[0].endswith("GiB are free for it: set -o parameters=lora")
 
 
 def test_the_model_in_use_is_planned_unless_another_is_named(

@@ -79,7 +79,7 @@ def test_a_probe_that_fails_is_one_line(tmp_path: Path) -> None:
         probe(recipe, choice, lengths)
     assert str(raised.value).startswith(f"the probe of {tmp_path} failed: ")
     assert str(raised.value).endswith(
-        ": take a smaller micro_batch or max_tokens, or plan without --probe"
+        ": set a smaller -o micro_batch or max_tokens, or plan without --probe"
     )
     assert "\n" not in str(raised.value)
 
@@ -87,5 +87,5 @@ def test_a_probe_that_fails_is_one_line(tmp_path: Path) -> None:
 def test_a_probe_for_another_device_is_refused(tmp_path: Path) -> None:
     recipe, choice, lengths = planned(tmp_path, "decoder, adapter", 4)
     four = replace(choice, training=replace(choice.training, bits=4))
-    with pytest.raises(UsageError, match=r"weights of 4 bits need a GPU: set bits = 16"):
+    with pytest.raises(UsageError, match=r"weights of 4 bits need a GPU: set -o bits=16"):
         probe(recipe, four, lengths)

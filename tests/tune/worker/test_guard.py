@@ -354,7 +354,7 @@ def test_a_measure_that_is_not_finite_ends_the_run(
     measures = {"ndcg@10": float("nan"), "mrr@10": 0.0}
     monkeypatch.setattr(script("embedder"), "measure_embedder", lambda *_: measures)
     job = write_job(tmp_path / "run", base, pair_rows(32), pair_rows(8, seed=9), steps=2)
-    assert stop_of(job).startswith("dev ndcg@10 of step 2 is nan: lower learning_rate")
+    assert stop_of(job).startswith("dev ndcg@10 of step 2 is nan: set a smaller -o learning_rate")
     assert list((tmp_path / "run/checkpoints").iterdir()) == []
 
 
@@ -363,7 +363,7 @@ def test_a_row_that_does_not_fit_ends_the_run(
 ) -> None:
     job = write_job(tmp_path / "run", base, pair_rows(32), pair_rows(8, seed=9), steps=2)
     hungry(monkeypatch, 0)
-    assert stop_of(job).startswith("a single row does not fit into the memory: lower max_tokens")
+    assert stop_of(job).startswith("a single row does not fit into the memory: set a smaller -o max_tokens")
 
 
 @pytest.mark.parametrize(
@@ -372,7 +372,10 @@ def test_a_row_that_does_not_fit_ends_the_run(
         ({"precision": "fp16"}, "precision fp16 needs a GPU"),
         ({"optimizer": "adamw-8bit"}, "optimizer adamw-8bit needs bitsandbytes: pip install"),
         ({"loss": "kl"}, "loss kl needs a teacher's scores in the rows, or a teacher"),
-        ({"matryoshka": [64]}, "matryoshka 64 is more than the model's dimension 32: lower it"),
+        (
+            {"matryoshka": [64]},
+            "matryoshka 64 is more than the model's dimension 32: set smaller ones",
+        ),
         ({"batch": 16, "gpus": 64}, "32 rows cannot be shared by 64 GPUs"),
     ],
 )

@@ -117,6 +117,16 @@ def test_a_language_model_is_trained_with_shared_weights(tmp_path: Path, paramet
     assert losses(tmp_path / "b") == pytest.approx(losses(tmp_path / "a"), rel=1e-3)
 
 
+def test_the_zeros_of_a_pruned_base_cannot_be_kept_with_shared_weights(
+    base: Path, tmp_path: Path
+) -> None:
+    pruned = shutil.copytree(base, tmp_path / "pruned")
+    (pruned / "card.json").write_text(json.dumps({"settings": {"magnitude": 0.5}}), "utf-8")
+    job = write_run(tmp_path / "run", pruned, gpus=2, sharding="fsdp")
+    output = launch(job, code=1, **fsdp_on_a_cpu(tmp_path, "auto"))
+    assert "stopped: the zeros of a pruned base cannot be kept where each GPU" in output
+
+
 def fsdp_on_a_cpu(folder: Path, checkpointing: str) -> dict[str, str]:
     """Return the environment in which accelerate shares weights on a CPU, as launched by ragkit.
 
@@ -145,8 +155,8 @@ def fsdp_on_a_cpu(folder: Path, checkpointing: str) -> dict[str, str]:
     }  # fmt: skip
 
 
-def launch(job: Path, script: str = "embedder.py", **environment: str) -> None:
-    """Run a worker in two processes on the CPU, at a port that is free."""
+def launch(job: Path, script: str = "embedder.py", *, code: int = 0, **environment: str) -> str:
+    """Run a worker in two processes on the CPU, at a port that is free; return its output."""
     launcher = ["-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2"]
     done = subprocess.run(
         [sys.executable, *launcher, str(WORKERS / script), str(job)],
@@ -155,4 +165,5 @@ def launch(job: Path, script: str = "embedder.py", **environment: str) -> None:
         check=False,
         env={**os.environ, "OMP_NUM_THREADS": "1", "TOKENIZERS_PARALLELISM": "false"} | environment,
     )
-    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-9000:]
+    assert done.returncode == code, done.stdout[-2000:] + done.stderr[-9000:]
+    return done.stdout

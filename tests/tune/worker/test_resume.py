@@ -67,7 +67,8 @@ def test_a_run_ends_early_without_a_new_best_and_when_its_time_is_up(tmp_path: P
     assert run_here(write_job(tmp_path / "still", base, rows, dev, **still))[0] == 0
     events = [line["event"] for line in logged(tmp_path / "still") if "event" in line]
     assert "stopped early: no better in 2 measurements" in events
-    assert events[-1] == "the best is step 2"
+    assert events[-2] == "the best is step 2"
+    assert events[-1].startswith("training did not improve the dev rows: ndcg@10 ")
     short: dict[str, Any] = {"steps": 100_000, "evaluate_every": 50_000, "minutes": 0.02}
     assert run_here(write_job(tmp_path / "short", base, rows, dev, **short))[0] == 0
     events = [line["event"] for line in logged(tmp_path / "short") if "event" in line]

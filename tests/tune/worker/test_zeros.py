@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,9 @@ from safetensors.torch import load_file, save_file
 from ragkit_tune.shrink.shrink import ShrinkOptions, shrink_model
 from tests.tune.worker.here import run_here
 from tests.tune.worker.tiny import logged, pair_rows, write_encoder, write_job
+from tests.tune.worker.tiny_language_models import chat_rows, write_language_model
+from tests.tune.worker.tiny_language_models import run_here as run_language_model
+from tests.tune.worker.tiny_language_models import write_job as write_language_job
 
 pytestmark = pytest.mark.long
 
@@ -41,6 +45,22 @@ def test_a_recovery_run_keeps_the_zeros_and_wins_back_what_they_cost(tmp_path: P
         if float(mask.double().mean()) > 0.3:
             assert torch.equal(recovered[name] == 0, mask), name
             assert not torch.equal(recovered[name], pruned[name]), name
+
+
+def test_a_language_model_keeps_its_zeros_too(tmp_path: Path) -> None:
+    base = write_language_model(tmp_path / "base")
+    file = base / "model.safetensors"
+    pruned = {name: w.masked_fill(w.abs() < 0.05, 0) for name, w in load_file(file).items()}
+    save_file(pruned, file, metadata={"format": "pt"})
+    (base / "card.json").write_text(json.dumps({"settings": {"magnitude": 0.4}}), "utf-8")
+    job = write_language_job(tmp_path / "run", base, chat_rows(16), steps=4, parameters="full")
+    assert run_language_model("sft", job)[0] == 0
+    trained = load_file(tmp_path / "run/model/model.safetensors")
+    for name, weights in pruned.items():
+        if weights.dim() == 2:
+            assert torch.equal(trained[name] == 0, weights == 0), name
+    name = "model.layers.0.mlp.up_proj.weight"
+    assert not torch.equal(trained[name], pruned[name])
 
 
 def test_a_base_without_zeros_is_trained_whole(tmp_path: Path) -> None:

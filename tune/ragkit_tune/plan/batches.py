@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ragkit_tune.worker.pair_batches import (
     SEES_BATCH,
+    answers_each,
     different_rows,
     negatives_of_most,
     shared_batch,
@@ -35,13 +36,14 @@ def fit_batch(recipe: Recipe, rows: Sequence[Mapping[str, Any]]) -> Recipe:
 
 def count_steps(recipe: Recipe, rows: int) -> int:
     """Return the steps of the optimizer: as set, or by the epochs."""
-    return recipe.steps or steps_of(recipe.epochs, rows, recipe.batch)
+    return recipe.steps or steps_of(recipe.epochs, _trained(recipe, rows), recipe.batch)
 
 
 def batch_note(recipe: Recipe, fitted: Recipe, rows: int) -> list[str]:
     """Say in a line why a step has fewer rows than were asked for."""
     if fitted.batch == recipe.batch:
         return []
+    rows = _trained(recipe, rows)
     if fitted.batch == shared_batch(recipe.batch, rows, recipe.gpus):
         return [f"batches of {fitted.batch} rows instead of {recipe.batch}: there are only {rows}"]
     return [
@@ -50,13 +52,19 @@ def batch_note(recipe: Recipe, fitted: Recipe, rows: int) -> list[str]:
     ]
 
 
+def _trained(recipe: Recipe, rows: int) -> int:
+    """Count what an epoch trains on: the rows, or the answers that GRPO draws to each."""
+    is_drawn = recipe.kind == "adapter" and recipe.method == "grpo"
+    return rows * (answers_each(recipe.batch) or 1) if is_drawn else rows
+
+
 def _batch(recipe: Recipe, rows: Sequence[Mapping[str, Any]]) -> int:
-    whole = shared_batch(recipe.batch, len(rows), recipe.gpus)
+    whole = shared_batch(recipe.batch, _trained(recipe, len(rows)), recipe.gpus)
     if recipe.kind != "embedder" or recipe.loss not in SEES_BATCH or not whole:
         return whole
     full = [{"negatives": [], **row} for row in rows]
     count = negatives_of_most(full, recipe.negatives)
-    different = different_rows(with_negatives(full, count, recipe.seed))
+    different = different_rows(with_negatives(full, count, recipe.seed), whole)
     if different == 1:
         return whole
     return min(whole, shared_batch(recipe.batch, different, recipe.gpus)) or whole

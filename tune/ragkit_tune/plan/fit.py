@@ -64,16 +64,17 @@ def check_recipe(recipe: Recipe, gpus: int) -> None:
     """Raise UsageError where a recipe's values contradict one another."""
     if recipe.parameters == "full" and recipe.bits < 16:
         raise UsageError(
-            f"bits = {recipe.bits} goes with adapters only: set parameters = lora, or bits = 16"
+            f"bits = {recipe.bits} goes with adapters only: set -o parameters=lora, or -o bits=16"
         )
     if recipe.batch % gpus:
         raise UsageError(
-            f"a batch of {recipe.batch} rows cannot be shared by {gpus} GPUs: take a multiple"
+            f"a batch of {recipe.batch} rows cannot be shared by {gpus} GPUs: set -o batch to"
+            " a multiple"
         )
     if recipe.micro_batch and recipe.batch // gpus % recipe.micro_batch:
         raise UsageError(
             f"micro_batch = {recipe.micro_batch} does not divide the {recipe.batch // gpus} rows of"
-            " a step on each device: take a number that does"
+            " a step on each device: leave it out, or set a number that does"
         )
 
 
@@ -111,7 +112,7 @@ def choose(
     what a probe measured, divided by the formula.
     """
     first = first_training(recipe, target, references=references)
-    for bits in dict.fromkeys([recipe.bits, *([4] if _may_quantize(recipe, target) else [])]):
+    for bits in dict.fromkeys([recipe.bits, *([4] if may_quantize(recipe, target) else [])]):
         for sharding in _shardings(recipe, target.gpus, bits):
             training = replace(first, bits=bits, sharding=sharding)
             for choice in choices(recipe, shape, lengths, training):
@@ -181,7 +182,8 @@ def _card_row(recipe: Recipe, shape: Shape, lengths: Lengths, strategy: str, gpu
     return CardRow(strategy, gpus, tuple(sizes), tuple(checkpointing))
 
 
-def _may_quantize(recipe: Recipe, target: Target) -> bool:
+def may_quantize(recipe: Recipe, target: Target) -> bool:
+    """Tell whether the plan may take 4 bits where more do not fit."""
     return target.on_gpu and recipe.parameters == "lora" and recipe.kind in {"adapter", "reward"}
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -42,6 +42,11 @@ class Lengths:
     def longest(self, micro_batch: int) -> Passes:
         """Return the passes of a micro-batch of the longest rows."""
         return [(micro_batch * c.sequences, max(c.tokens)) for c in self.columns]
+
+    def cut(self, tokens: int) -> Lengths:
+        """Return the lengths of these rows with so many tokens at most."""
+        columns = [replace(c, tokens=tuple(min(tokens, n) for n in c.tokens)) for c in self.columns]
+        return replace(self, columns=tuple(columns))
 
     def usual(self, micro_batch: int) -> Passes:
         """Return the passes of an average micro-batch, padded to its longest row."""

@@ -5,10 +5,10 @@ No weights are read unless a probe is asked for.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from ragkit.embed.find import find_model, is_packaged
 from ragkit.model_size.config import parse_config, read_config
@@ -25,6 +25,7 @@ from ragkit_tune.plan.fit import (
     choices,
     choose,
     first_training,
+    may_quantize,
     table,
 )
 from ragkit_tune.plan.flops import step_flops
@@ -37,6 +38,8 @@ from ragkit_tune.plan.time import Cost, cost, seconds
 if TYPE_CHECKING:
     from ragkit_tune.data.data_set import DataSet
     from ragkit_tune.recipe import Recipe
+
+_FEWEST_TOKENS: Final = 64  # of a row that a plan proposes; arbitrary
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -241,23 +244,40 @@ def _remedy(
     free = replace(recipe, micro_batch=0, checkpointing="auto")
     training = first_training(free, target, references=references)
     sharding: Sharding = "fsdp" if target.gpus > 1 else "ddp"
-    ways = choices(free, shape, lengths, replace(training, sharding=sharding))
+    bits = 4 if may_quantize(free, target) else free.bits
+    smallest = replace(training, sharding=sharding if bits == free.bits else "ddp", bits=bits)
+    ways = choices(free, shape, lengths, smallest)
     least = round(min(way.memory.peak for way in ways) * scale)
     needed = (
         f"nothing fits: a step of {recipe.base} needs {least / GIB:.1f} GiB at least, and"
         f" {target.usable_bytes / GIB:.1f} GiB are free for it"
     )
     for words, changed in _smaller(free, target):
-        if choose(changed, shape, lengths, target, references=references, scale=scale):
+        cut = lengths.cut(changed.max_tokens)
+        if choose(changed, shape, cut, target, references=references, scale=scale):
             return f"{needed}: set {words}"
     return f"{needed}: take more memory, more GPUs, or a smaller model"
 
 
-def _smaller(recipe: Recipe, target: Target) -> list[tuple[str, Recipe]]:
-    changes = [("micro_batch = 0 and checkpointing = auto", recipe)]
+def _smaller(recipe: Recipe, target: Target) -> Iterator[tuple[str, Recipe]]:
+    """Yield changes that save memory, as options: each alone, then LoRA and fewer tokens.
+
+    Rows are refused or cut where they are longer, so that shorter ones are to be made as well.
+    """
+    yield "-o micro_batch=0 -o checkpointing=auto", recipe
     if target.on_gpu:
-        changes.append(("optimizer = adamw-8bit", replace(recipe, optimizer="adamw-8bit")))
-    changes.append(("parameters = lora", replace(recipe, parameters="lora")))
+        yield "-o optimizer=adamw-8bit", replace(recipe, optimizer="adamw-8bit")
+    words = ""
     tokens = recipe.max_tokens // 2
-    changes.append((f"max_tokens = {tokens}", replace(recipe, max_tokens=tokens)))
-    return changes
+    if recipe.parameters == "full":
+        lora = replace(recipe, parameters="lora")
+        yield "-o parameters=lora", lora
+        yield _fewer_tokens(tokens), replace(recipe, max_tokens=tokens)
+        words, recipe = "-o parameters=lora ", lora
+    while tokens >= _FEWEST_TOKENS:
+        yield words + _fewer_tokens(tokens), replace(recipe, max_tokens=tokens)
+        tokens //= 2
+
+
+def _fewer_tokens(tokens: int) -> str:
+    return f"-o max_tokens={tokens}, with rows made by `ragkit tune data --max-tokens {tokens}`"

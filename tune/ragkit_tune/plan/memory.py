@@ -17,9 +17,9 @@ from ragkit_tune.plan.shape import Shape
 Passes = Sequence[tuple[int, int]]  # of a micro-batch: sequences and tokens of each
 Sharding = Literal["ddp", "fsdp", "zero1", "zero2", "zero3"]
 
-# Bytes of a frozen parameter of a layer's matrix. NF4 is 4 bits and a 32-bit scale for 64 of them
-# (QLoRA, section 3, without its double quantization, as bitsandbytes does unless told).
-_FROZEN: Final = {16: 2.0, 8: 1.0, 4: 4.5 / 8}
+# Bytes of a frozen parameter of a layer's matrix. NF4 is 4 bits, a scale of 8 bits for 64 weights,
+# and one of 32 bits for 256 scales (QLoRA, section 3: double quantization, which the worker sets).
+_FROZEN: Final = {16: 2.0, 8: 1.0, 4: (4 + 8 / 64 + 32 / (64 * 256)) / 8}
 _STATES: Final = {"adamw": 8, "adamw-8bit": 2}  # two moments (Dettmers et al., arXiv:2110.02861)
 
 

@@ -45,7 +45,7 @@ def probe(
 
     if choice.training.bits < 16 and not choice.training.on_gpu:
         raise UsageError(
-            f"weights of {choice.training.bits} bits need a GPU: set bits = 16, or plan with --gpu"
+            f"weights of {choice.training.bits} bits need a GPU: set -o bits=16, or plan with --gpu"
         )
     interpreter = find_interpreter(
         python,
@@ -60,7 +60,7 @@ def probe(
         reason = run_worker(interpreter, _SCRIPT, file, lambda line: _report(line, progress))
         if reason:
             raise ModelError(
-                f"the probe of {recipe.base} failed: {reason}: take a smaller micro_batch or"
+                f"the probe of {recipe.base} failed: {reason}: set a smaller -o micro_batch or"
                 " max_tokens, or plan without --probe"
             )
         result = json.loads((Path(name) / "result.json").read_text(encoding="utf-8"))

@@ -160,7 +160,8 @@ def _interruption(error: BaseException) -> str:
 
 def _explained(reason: str) -> str:
     if reason == "killed by SIGKILL":
-        return f"{reason}, as the system does where memory runs out: lower micro_batch"
+        why = "as the system does where memory runs out"
+        return f"{reason}, {why}: set a smaller -o micro_batch"
     return reason
 
 

@@ -1,4 +1,4 @@
-"""Batches for exactly as many steps as a run has, without a text twice in one.
+"""Batches for exactly as many steps as a run has.
 
 One pass over the sampler is the whole run: an epoch after the other, each shuffled anew. So the
 place of a batch depends on the seed and its number alone, and a resumed run meets the same ones;
@@ -7,23 +7,26 @@ sentence-transformers' own length of an epoch is an estimate (its issues 3348 an
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import count
+from typing import Any, Final
 
 from job import StopError  # type: ignore[import-not-found]  # beside this script
+from pair_batches import separate_batches  # type: ignore[import-not-found]
+
+_EMPTY: Final = 20  # epochs without a batch, after which a run stops; arbitrary
 
 
-def batches_of_run(count: int, parts: int, *, unique: bool) -> Callable[..., Any]:
-    """Return what makes the sampler of a run with `count` batches, for `batch_sampler`.
+def batches_of_run(
+    batches: int, parts: int, separated: Sequence[Mapping[str, Any]] = ()
+) -> Callable[..., Any]:
+    """Return what makes the sampler of a run with so many batches, for `batch_sampler`.
 
-    Each batch is drawn whole and then cut into `parts`, for as many GPUs. With `unique` no batch
-    has a text twice: it would be its own negative. Sampling raises StopError when no batch can be
-    made.
+    Each batch is drawn whole and then cut into `parts`, for as many GPUs. `separated` are the rows
+    of a loss in which the others of a batch are negatives: no batch has a false negative among
+    them, as `pair_batches` knows them. Sampling raises StopError when no batch can be made.
     """
-    from sentence_transformers.base.sampler import (
-        DefaultBatchSampler,
-        NoDuplicatesBatchSampler,
-    )
+    from sentence_transformers.base.sampler import DefaultBatchSampler
     from torch.utils.data import RandomSampler
 
     class RunBatches(DefaultBatchSampler):  # type: ignore[misc]
@@ -31,17 +34,14 @@ def batches_of_run(count: int, parts: int, *, unique: bool) -> Callable[..., Any
             self, dataset: Any, batch_size: int, drop_last: bool, **arguments: Any
         ) -> None:
             super().__init__(dataset, batch_size=batch_size, drop_last=drop_last, **arguments)
-            settings = {**arguments, "batch_size": batch_size * parts, "drop_last": drop_last}
-            self._epochs = (
-                NoDuplicatesBatchSampler(dataset, **settings)
-                if unique
-                else DefaultBatchSampler(
-                    RandomSampler(dataset, generator=self.generator), **settings
-                )
+            self._size = batch_size * parts
+            self._order = RandomSampler(dataset, generator=self.generator)
+            self._plain = DefaultBatchSampler(
+                self._order, batch_size=self._size, drop_last=drop_last, **arguments
             )
 
         def __len__(self) -> int:
-            return count * parts
+            return batches * parts
 
         def __iter__(self) -> Iterator[list[int]]:
             for batch in self._whole_batches():
@@ -49,22 +49,24 @@ def batches_of_run(count: int, parts: int, *, unique: bool) -> Callable[..., Any
                 yield from (batch[n * size : (n + 1) * size] for n in range(parts))
 
         def _whole_batches(self) -> Iterator[list[int]]:
-            assert self.generator is not None, "the trainer makes it"
-            remaining, epoch = count, 0
-            while remaining:
-                self._epochs.set_epoch(epoch)
-                self.generator.manual_seed(self.seed + epoch)
-                epoch_start = remaining
-                for batch in self._epochs:
+            made, last = 0, 0
+            for epoch in count():
+                for batch in self._epoch(epoch):
                     yield batch
-                    remaining -= 1
-                    if not remaining:
+                    made, last = made + 1, epoch
+                    if made == batches:
                         return
-                if remaining == epoch_start:
+                if epoch - last >= _EMPTY:
                     raise StopError(
-                        f"no batch of {self.batch_size * parts} rows can be made without a text"
-                        " twice in it: lower -o batch, or make rows of more documents"
+                        f"no batch of {self._size} rows can be made without a text twice in it:"
+                        " set a smaller -o batch, or make rows of more documents"
                     )
-                epoch += 1
+
+        def _epoch(self, epoch: int) -> Iterable[list[int]]:
+            assert self.generator is not None, "the trainer makes it"
+            self.generator.manual_seed(self.seed + epoch)
+            if separated:
+                return separate_batches(separated, list(self._order), self._size)
+            return self._plain
 
     return RunBatches

@@ -57,17 +57,19 @@ class Stopping(TrainerCallback):
         self._seconds = minutes * 60
         self._sign = -1.0 if is_lower_better else 1.0
         self.is_asked = False  # to end, by SIGTERM
+        self.base: float | None = None
         self.best: float | None = None
         self.best_step = 0
         self.without = 0
 
     def state(self) -> dict[str, Any]:
         """Return what a checkpoint keeps of the measurements."""
-        return {"best": self.best, "best_step": self.best_step, "without": self.without}
+        names = ("base", "best", "best_step", "without")
+        return {name: getattr(self, name) for name in names}
 
     def restore(self, state: dict[str, Any]) -> None:
         """Continue from a checkpoint's measurements."""
-        self.best, self.best_step = state["best"], state["best_step"]
+        self.base, self.best, self.best_step = state["base"], state["best"], state["best_step"]
         self.without = state["without"]
 
     @property
@@ -90,7 +92,19 @@ class Stopping(TrainerCallback):
 
     def measure_base(self, model: Any) -> None:
         """Write down what the base reaches, before the first step."""
-        self._log.write(step=0, dev=self._measure(model), seconds=0.0)
+        values = self._measure(model)
+        self.base = self._sign * values[self._name]
+        self._log.write(step=0, dev=values, seconds=0.0)
+
+    def note_best(self, step: int) -> None:
+        """Write down at the end which step is the best, and say so if the base was no worse."""
+        self._log.write(step=step, event=f"the best is step {self.best_step}")
+        if self.base is not None and self.best is not None and self.best <= self.base:
+            self._log.note(
+                f"training did not improve the dev rows: {self._name} {abs(self.base):.4f} before,"
+                f" {abs(self.best):.4f} at best",
+                step,
+            )
 
     def on_step_end(
         self, args: Any, state: Any, control: Any, model: Any = None, **context: Any
@@ -109,8 +123,8 @@ class Stopping(TrainerCallback):
         score = self._sign * values[self._name]
         if not math.isfinite(score):
             raise StopError(
-                f"dev {self._name} of step {state.global_step} is {values[self._name]}: lower"
-                " learning_rate; the last checkpoint is good"
+                f"dev {self._name} of step {state.global_step} is {values[self._name]}: set a"
+                " smaller -o learning_rate; the last checkpoint is good"
             )
         if self.best is None or score > self.best:
             self.best, self.best_step, self.without = score, state.global_step, 0

@@ -31,7 +31,6 @@ from training import (  # type: ignore[import-not-found]
     trainer_class,
     whole_batch,
 )
-from zeros import KeepZeros  # type: ignore[import-not-found]
 
 _SHOWN_CHARS: Final = 300  # of each text of the first row, in the log
 
@@ -54,7 +53,7 @@ def _batch(job: Job, rows: Rows, log: Log) -> int:
     batch = whole_batch(job, len(rows.train))
     if job.setting("loss") not in SEES_BATCH:
         return int(batch)
-    different = whole_batch(job, different_rows(rows.train))
+    different = whole_batch(job, different_rows(rows.train, batch))
     if different == 1 < len(rows.train):
         raise StopError(
             "the rows have too few different passages to fill a batch of two: make rows of more"
@@ -83,14 +82,14 @@ def _attempt(job: Job, rows: Rows, log: Log, batch: int, micro_batch: int) -> No
     is_in_batch = job.setting("loss") in SEES_BATCH
     at_once = batch // gpus if is_in_batch else divisor(batch // gpus, micro_batch)
     accumulation = batch // gpus // at_once
-    make_batches = batches_of_run(steps * accumulation, gpus, unique=is_in_batch)
+    separated = rows.train if is_in_batch else ()
+    make_batches = batches_of_run(steps * accumulation, gpus, separated)
     trainer = make_trainer(
         trainer_class(SentenceTransformerTrainer, make_batches),
         job,
         log,
         steps,
         measure,
-        callbacks=[KeepZeros(job, log)],
         model=model,
         args=_arguments(job, rows, steps, at_once, accumulation),
         train_dataset=dataset_of(_columns(job, rows)),
@@ -192,7 +191,8 @@ def _loss(job: Job, model: Any, micro_batch: int, gpus: int) -> Any:
         size = model.get_embedding_dimension()
         if max(dimensions) > size:
             raise StopError(
-                f"matryoshka {max(dimensions)} is more than the model's dimension {size}: lower it"
+                f"matryoshka {max(dimensions)} is more than the model's dimension {size}: set"
+                " smaller ones"
             )
         loss = losses.MatryoshkaLoss(model, loss, sorted({size, *dimensions}, reverse=True))
     return loss
@@ -207,7 +207,7 @@ def _labels(job: Job, rows: Rows) -> list[list[float]]:
     else:
         raise StopError(
             f"loss {job.setting('loss')} needs a teacher's scores in the rows, or a teacher: set"
-            " teacher in the recipe, or choose mnrl"
+            " -o teacher=FOLDER, or -o loss=mnrl"
         )
     if job.setting("loss") == "kl":
         return scores

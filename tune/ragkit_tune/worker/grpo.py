@@ -27,10 +27,10 @@ from language_model import (
 )
 from language_model_rows import Encoded
 from language_model_write import write_result
+from pair_batches import answers_each
 from sft import answer_of
 from training import dataset_of, finish_training, is_first, run_within_memory, total_steps
 
-GENERATIONS: Final = (8, 7, 6, 5, 4, 3, 2)  # answers to a prompt, 8 as TRL; more fit the batch not
 MOST_ANSWER_TOKENS: Final = 512  # TRL's default is 256, an answer with citations is longer
 LEAST_ANSWER_TOKENS: Final = 16
 FLAT_STEPS: Final = 20  # without a difference between answers, after which a run ends; arbitrary
@@ -130,10 +130,9 @@ def _command(job: Job) -> Sequence[str]:
 
 
 def _generations(batch: int) -> int:
-    """Return how many answers each prompt gets: a divisor of the batch of answers."""
-    for count in GENERATIONS:
-        if batch % count == 0:
-            return count
+    """Return how many answers each prompt gets. Raises StopError."""
+    if count := answers_each(batch):
+        return int(count)
     raise StopError(f"a batch of {batch} answers cannot be divided among prompts: set -o batch=8")
 
 

@@ -86,7 +86,7 @@ def _quantized(job: Job, dtype: Any) -> dict[str, Any]:
             " that has one, or set -o bits=16"
         )
     if job.setting("parameters") == "full":
-        raise StopError(f"bits {bits} cannot train all weights: set parameters to lora")
+        raise StopError(f"bits {bits} cannot train all weights: set -o parameters=lora")
     make: Any = transformers.BitsAndBytesConfig
     config = make(load_in_8bit=True)
     if bits == 4:
@@ -143,7 +143,9 @@ def trainer_arguments(job: Job, rows: int, micro_batch: int) -> dict[str, Any]:
     is_on = checkpointing == "on" or (checkpointing == "auto" and torch.cuda.is_available())
     if is_on and job.setting("parameters") == "prefix":
         if checkpointing == "on":
-            raise StopError("prefixes cannot be trained with checkpointing: set it to off")
+            raise StopError(
+                "prefixes cannot be trained with checkpointing: set -o checkpointing=off"
+            )
         is_on = False
     common = arguments(job, total_steps(job, rows), at_once, per_gpu // at_once)
     return common | {

@@ -1,4 +1,4 @@
-"""How many rows of pairs a step can have, and the negatives that each row gets.
+"""How many rows a step can have, and the negatives that rows of pairs get.
 
 It needs the standard library alone, and no other worker's module: the plan counts by it the steps
 that the worker will make.
@@ -7,10 +7,13 @@ that the worker will make.
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable, Mapping, Sequence
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 SEES_BATCH: Final = ("mnrl", "cached-mnrl", "gist")  # losses in which rows are others' negatives
+_ANSWERS: Final = (8, 7, 6, 5, 4, 3, 2)  # of GRPO to a prompt: 8 as TRL, fewer where it must be
+_ORDERS: Final = 5  # in which rows are tried to see how many fill a batch; arbitrary
 
 Row = Mapping[str, Any]
 
@@ -31,6 +34,15 @@ def steps_of(epochs: float, rows: int, batch: int) -> int:
     (61, 1)
     """
     return max(1, round(epochs * rows / batch))
+
+
+def answers_each(batch: int) -> int:
+    """Return how many answers GRPO draws to a prompt: a divisor of the batch of answers, or 0.
+
+    >>> answers_each(32), answers_each(9), answers_each(11)
+    (8, 3, 0)
+    """
+    return next((count for count in _ANSWERS if batch % count == 0), 0)
 
 
 def negatives_of_most(rows: Sequence[Row], count: int) -> int:
@@ -76,11 +88,44 @@ def positives_of(rows: Iterable[Row]) -> dict[str, set[str]]:
     return positives
 
 
-def different_rows(rows: Sequence[Row]) -> int:
-    """Estimate how many rows a batch can have without a text twice in it."""
-    negatives = len(rows[0]["negatives"])
-    queries = {row["query"] for row in rows}
-    texts = {text for row in rows for text in (row["positive"], *row["negatives"])}
-    # Rows are drawn in any order: where each has several texts, no batch comes near to all texts.
-    room = len(texts) // (2 * (1 + negatives)) if negatives else len(texts)
-    return max(1, min(len(queries), room))
+def separate_batches(rows: Sequence[Row], order: Iterable[int], size: int) -> Iterator[list[int]]:
+    """Cut an order of rows into batches of `size` in which no row is another's false negative.
+
+    No text stands in a batch twice, and none beside a query that it answers by any of the rows. A
+    row that does not fit into a batch waits for the next. Rows that fill no batch are left over.
+    """
+    positives = positives_of(rows)
+    waiting = deque(order)
+    while len(batch := _next_batch(rows, positives, waiting, size)) == size:
+        yield batch
+
+
+def different_rows(rows: Sequence[Row], size: int) -> int:
+    """Return how many rows, `size` at most, a batch gets in the worst of some orders."""
+    positives = positives_of(rows)
+    draw = random.Random(0)  # noqa: S311  no secret
+    orders = [draw.sample(range(len(rows)), len(rows)) for _ in range(_ORDERS)]
+    return min(len(_next_batch(rows, positives, deque(order), size)) for order in orders)
+
+
+def _next_batch(
+    rows: Sequence[Row], positives: Mapping[str, set[str]], waiting: deque[int], size: int
+) -> list[int]:
+    """Take rows for a batch from those that wait; the others keep their order."""
+    batch: list[int] = []
+    passed: list[int] = []
+    texts: set[str] = set()
+    answers: set[str] = set()
+    while waiting and len(batch) < size:
+        number = waiting.popleft()
+        row = rows[number]
+        own = {row["query"], row["positive"], *row["negatives"]}
+        known = positives[row["query"]]
+        if own & texts or own & answers or known & texts:
+            passed.append(number)
+            continue
+        batch.append(number)
+        texts |= own
+        answers |= known
+    waiting.extendleft(reversed(passed))
+    return batch

@@ -33,7 +33,6 @@ from training import (  # type: ignore[import-not-found]
     trainer_class,
     whole_batch,
 )
-from zeros import KeepZeros  # type: ignore[import-not-found]
 
 DEV_NEGATIVES: Final = 9  # with the positive ten passages, as deep as the measure looks
 
@@ -79,14 +78,13 @@ def _attempt(job: Job, rows: Rows, log: Log, batch: int, micro_batch: int) -> No
         **arguments(job, steps, at_once * pairs, accumulation),
         dataloader_drop_last=len(rows.train) >= at_once * gpus,
     )
-    make_batches = batches_of_run(steps * accumulation, gpus, unique=False)
+    make_batches = batches_of_run(steps * accumulation, gpus)
     trainer = make_trainer(
         trainer_class(CrossEncoderTrainer, make_batches),
         job,
         log,
         steps,
         measure,
-        callbacks=[KeepZeros(job, log)],
         model=model,
         args=args,
         train_dataset=dataset_of(_columns(job, rows)),
@@ -209,7 +207,7 @@ def _scores(job: Job, rows: Rows) -> list[list[float]]:
     if not job.teacher:
         raise StopError(
             f"loss {job.setting('loss')} needs a teacher's scores in the rows, or a teacher: set"
-            " teacher in the recipe, or choose lambda"
+            " -o teacher=FOLDER, or -o loss=lambda"
         )
     teacher = load(job.teacher)
     return [

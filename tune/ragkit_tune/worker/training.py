@@ -26,9 +26,11 @@ from pair_batches import (  # type: ignore[import-not-found]
     with_negatives,
 )
 from row_checks import check_pairs, check_prefixes  # type: ignore[import-not-found]
+from zeros import KeepZeros, is_pruned  # type: ignore[import-not-found]
 
 SCHEDULES: Final = {"cosine": "cosine", "linear": "linear", "constant": "constant_with_warmup"}
 _OPTIMIZERS: Final = {"adamw": "adamw_torch_fused", "adamw-8bit": "adamw_8bit"}
+_FEWEST_STEPS: Final = 5  # between two measures, where a run has so many; arbitrary
 
 
 @dataclass(frozen=True)
@@ -68,7 +70,9 @@ def whole_batch(job: Job, rows: int) -> int:
     gpus = job.setting("gpus")
     batch = shared_batch(job.setting("batch"), rows, gpus)
     if not batch:
-        raise StopError(f"{rows} rows cannot be shared by {gpus} GPUs: lower gpus, or add rows")
+        raise StopError(
+            f"{rows} rows cannot be shared by {gpus} GPUs: set a smaller -o gpus, or add rows"
+        )
     return int(batch)
 
 
@@ -101,7 +105,7 @@ def precision_of(job: Job) -> str:
     if named == "auto":
         return "bf16" if has_gpu and torch.cuda.is_bf16_supported() else "fp32"
     if named == "fp16" and not has_gpu:
-        raise StopError("precision fp16 needs a GPU: set precision to fp32 or bf16")
+        raise StopError("precision fp16 needs a GPU: set -o precision=fp32 or bf16")
     return named
 
 
@@ -176,7 +180,6 @@ def make_trainer(
     *,
     decides: str = "ndcg@10",
     guard: type[Guard] = Guard,
-    callbacks: Sequence[Any] = (),
     has_row_ids: bool = True,
     **options: Any,
 ) -> Any:
@@ -186,7 +189,7 @@ def make_trainer(
     `measure` takes the model; of its measures `decides` says which step is the best: the highest,
     or the lowest loss.
     """
-    every = job.setting("evaluate_every") or max(1, steps // 10)
+    every = job.setting("evaluate_every") or max(min(steps, _FEWEST_STEPS), steps // 10)
     stopping = Stopping(
         log,
         measure,
@@ -198,7 +201,12 @@ def make_trainer(
         is_lower_better=decides == "loss",
     )
     watching = guard(log, steps, minutes=job.setting("minutes"))
-    trainer = kind(callbacks=[stopping, watching, *callbacks], **options)
+    trainer = kind(callbacks=[stopping, watching, KeepZeros(job, log)], **options)
+    if is_sharded(trainer) and is_pruned(Path(job.base)):
+        raise StopError(
+            "the zeros of a pruned base cannot be kept where each GPU has a part of the weights:"
+            " set -o sharding=ddp"
+        )
     trainer.guard, trainer.job, trainer.stopping, trainer.log_file = watching, job, stopping, log
     if has_row_ids:
         trainer.data_collator = Collator(trainer.data_collator)
@@ -224,13 +232,13 @@ def run_within_memory(job: Job, log: Log, batch: int, attempt: Callable[[Job, in
                 raise
             if micro_batch == 1:
                 raise StopError(
-                    "a single row does not fit into the memory: lower max_tokens, set"
-                    " checkpointing to on, or take a smaller base"
+                    "a single row does not fit into the memory: set a smaller -o"
+                    " max_tokens, or -o checkpointing=on, or take a smaller base"
                 ) from error
             if int(os.environ.get("WORLD_SIZE", "1")) > 1:
                 raise StopError(
                     f"out of memory with {micro_batch} rows at once: start a new run with"
-                    f" micro_batch={micro_batch // 2}, or with checkpointing=on"
+                    f" -o micro_batch={micro_batch // 2}, or with -o checkpointing=on"
                 ) from error
             micro_batch = micro_batch // 2
         else:
@@ -263,8 +271,8 @@ def _need_bitsandbytes() -> None:
 
     if find_spec("bitsandbytes") is None:
         raise StopError(
-            "optimizer adamw-8bit needs bitsandbytes: pip install bitsandbytes, or set optimizer"
-            " to adamw"
+            "optimizer adamw-8bit needs bitsandbytes: pip install bitsandbytes, or set -o"
+            " optimizer=adamw"
         )
 
 
@@ -310,7 +318,7 @@ def finish_training(trainer: Any, make_model: Callable[[], Any]) -> None:
         trainer.model, is_best = (make_model() if is_first() else None), False
     if not is_best and trainer.model is not None:
         load_trainable(trainer.model, Path(job.checkpoints) / f"step-{stopping.best_step:06d}")
-    log.write(step=step, event=f"the best is step {stopping.best_step}")
+    stopping.note_best(step)
 
 
 def is_sharded(trainer: Any) -> bool:
