@@ -174,5 +174,6 @@ def _recipe_line(trained: Timed, shown: Mapping[str, Any], proven: Timed) -> str
         f" {recipe['negatives']} hard negatives each, learning rate {recipe['learning_rate']:g}:"
         f" {trained.minutes:.0f} minutes ({trained.cpu_minutes:.1f} of processors), the proof"
         f" {proven.minutes:.0f} ({proven.cpu_minutes:.1f}). Dev: {first['dev']['ndcg@10']:.3f}"
-        f" before, {best['dev']['ndcg@10']:.3f} at best, after {best['step']} steps, whose model was proven."
+        f" before, {best['dev']['ndcg@10']:.3f} at best, after {best['step']} steps,"
+        " whose model was proven."
     )

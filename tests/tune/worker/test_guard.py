@@ -363,7 +363,9 @@ def test_a_row_that_does_not_fit_ends_the_run(
 ) -> None:
     job = write_job(tmp_path / "run", base, pair_rows(32), pair_rows(8, seed=9), steps=2)
     hungry(monkeypatch, 0)
-    assert stop_of(job).startswith("a single row does not fit into the memory: set a smaller -o max_tokens")
+    assert stop_of(job).startswith(
+        "a single row does not fit into the memory: set a smaller -o max_tokens"
+    )
 
 
 @pytest.mark.parametrize(
