@@ -27,7 +27,8 @@ def prove(
         list[str] | None,
         typer.Option(
             metavar="SET[=COLLECTION]",
-            help="Labelled questions on which the model must not get worse (repeatable).",
+            help="Labelled questions on which the model must not get worse; for an adapter also a"
+            " task of `ragkit eval tasks`, such as mmlu (repeatable).",
         ),
     ] = None,
     handbook: Annotated[

@@ -31,6 +31,20 @@ from tests.tune.proof.planted import Planted, in_process, paragraphs, plant, wor
 
 PROMPTS = "0123456789ab-1"  # a version that no prompts have now
 VAGUE = "Somebody may know that, and somebody else may not."
+EXAM = """
+method = "generate"
+scorer = "text"
+metric = "contains"
+[data]
+files = ["capitals.jsonl"]
+[fields]
+question = "question"
+target = "answers"
+[prompt]
+question = "Answer in a word: {{ question }}"
+[sampling]
+chat = true
+"""
 _SOURCE = re.compile(r'<source id="(\d+)"[^>]*>\n([^<]*)\n</source>')
 SEEN = 20  # documents that rows are about; the questions are about the others
 
@@ -100,9 +114,19 @@ def make_run(planted: Planted, home: Path, name: str) -> Path:
     return run.path
 
 
-def proof(settings: Settings, name: str, program: Program = in_process, **served: Any) -> Verdict:
-    asking = settings.model_copy(update=served)
-    return prove(Proof(find_candidate(name, asking), asking, program=program))
+def proof(
+    settings: Settings,
+    name: str,
+    program: Program = in_process,
+    guards: Sequence[str] = (),
+    *,
+    handbook: bool = False,
+    url: str = "",
+    model: str | None = "base",
+) -> Verdict:
+    asking = settings.model_copy(update={"llm_url": url or None, "llm_model": model})
+    candidate = find_candidate(name, asking)
+    return prove(Proof(candidate, asking, program=program, guards=guards, handbook=handbook))
 
 
 @pytest.mark.long
@@ -122,15 +146,18 @@ def test_a_better_adapter_is_proven_adopted_and_undone_by_commands(
     assert (main["measure"], main["a"], main["items"]) == ("answer_score", 0.0, 60)
     assert main["b"] > 0.8
     guards = {row["name"]: row["mean"] for row in verdict["guards"]}
-    assert guards.keys() == {"refused_rightly", "citation_recall"}
+    assert guards.keys() == {"refused_rightly", "citation_recall", "handbook-en", "handbook-zh"}
     assert guards["refused_rightly"] == 0
     assert guards["citation_recall"] > 0.8
+    assert {row["measure"] for row in verdict["guards"][-2:]} == {"refused_rightly"}
     assert verdict["notes"] == [
+        "not guarded by what the model knew before: name a task with --guard mmlu, and the folder"
+        " with its data as RAGKIT_EVAL_DATA",
         "citation_validity guards nothing: the answers of one model, or of both, have no value of"
-        " it"
+        " it",
     ]
     asked = [request.body["model"] for request in server.chats]
-    assert (asked.count("base"), asked.count("voice")) == (60, 60)
+    assert (asked.count("base"), asked.count("voice")) == (180, 180)  # 120 about the handbook
     card = (run / "card.md").read_text("utf-8")
     assert f"**{verdict['sentence']}.**" in card
     assert f"- Prompts: version {PROMPTS}; it answers best to the same." in card
@@ -156,7 +183,7 @@ def test_a_worse_adapter_and_one_without_a_difference_are_refused(
     """The good model is what answers first; then the server's first model, as none is named."""
     for name, model, outcome in (("base", "voice", "worse"), ("same", None, "no difference")):
         make_run(planted, settings.home, name)
-        verdict = proof(settings, name, llm_url=server.url, llm_model=model)
+        verdict = proof(settings, name, url=server.url, model=model)
         assert verdict.outcome == outcome
         assert (verdict.facts or {})["baseline"] == (model or "base")
         candidate = find_candidate(name, settings)
@@ -164,6 +191,48 @@ def test_a_worse_adapter_and_one_without_a_difference_are_refused(
             ModelError, match=f"^{name} is not proven better, the verdict is {outcome[:5]}"
         ):
             check_proven(candidate, settings, "c")
+
+
+@pytest.mark.long
+def test_an_adapter_that_forgot_what_its_base_knew_is_worse(
+    settings: Settings, planted: Planted
+) -> None:
+    """By a task of the user's own and by a labelled set, which are asked of both models."""
+    exam = planted.folder / "capitals.toml"
+    exam.write_text(EXAM, "utf-8")
+    items = [{"question": f"The capital of country {n}?", "answers": ["Paris"]} for n in range(30)]
+    (planted.folder / "capitals.jsonl").write_text("\n".join(map(json.dumps, items)), "utf-8")
+    labelled = planted.folder / "more.jsonl"
+    labelled.write_text("\n".join(map(json.dumps, questions_of(planted)[:25])), "utf-8")
+    make_run(planted, settings.home, "forgetful")
+
+    def knowing(messages: Sequence[Mapping[str, Any]]) -> str:
+        return "Paris." if "capital" in messages[-1]["content"] else vague(messages)
+
+    scripts: dict[str, Script] = {"base": knowing, "forgetful": quote}
+    with StubServer(models=list(scripts), by_model=scripts) as server:
+        verdict = proof(settings, "forgetful", guards=[str(exam), str(labelled)], url=server.url)
+    guards = {row.name: row for row in verdict.guards}
+    task, more = guards["capitals"], guards["more"]
+    assert (task.measure, task.items, task.a, task.b) == ("contains", 30, 1.0, 0.0)
+    assert (more.measure, more.items, more.a) == ("answer_score", 25, 0.0)
+    assert more.b > 0.8
+    assert verdict.main.mean > 0.8
+    assert verdict.outcome == "worse"
+    assert verdict.sentence.startswith("worse by 1.000 (95% 0.769 to 1.000) on capitals")
+
+
+@pytest.mark.long
+def test_a_task_that_is_unknown_or_without_data_is_refused_before_anything_is_asked(
+    settings: Settings, planted: Planted, server: StubServer
+) -> None:
+    make_run(planted, settings.home, "voice-3")
+    server.models = ("base", "voice-3")
+    with pytest.raises(RagkitError, match="mmlo"):
+        proof(settings, "voice-3", guards=["mmlo"], url=server.url)
+    with pytest.raises(UsageError, match=r"^--guard mmlu: .*, or set RAGKIT_EVAL_DATA to the fold"):
+        proof(settings, "voice-3", guards=["mmlu"], url=server.url)
+    assert server.chats == []
 
 
 def test_an_adapter_that_nobody_serves_is_refused_before_anything_is_asked(
@@ -179,7 +248,7 @@ def test_an_adapter_that_nobody_serves_is_refused_before_anything_is_asked(
     )
     for model, absent in (("base", "alone"), ("other", "other"), (None, "alone")):
         with pytest.raises(UsageError) as other:
-            proof(settings, "alone", llm_url=server.url, llm_model=model)
+            proof(settings, "alone", url=server.url, model=model)
         assert str(other.value) == (
             f"{server.url} offers base, voice, same and no {absent}: serve it beside its base"
             f" ({command}), or correct RAGKIT_LLM_MODEL"
@@ -210,8 +279,7 @@ def test_refusals_and_citations_guard_an_adapter(
 
     make_run(planted, settings.home, "voice-2")
     server.models = ("base", "voice-2")
-    served = {"llm_url": server.url, "llm_model": "base"}
-    verdict = proof(settings, "voice-2", program, **served)
+    verdict = proof(settings, "voice-2", program, url=server.url)
     assert asked == [("rag", "base"), ("rag", "voice-2")]
     assert (verdict.outcome, verdict.main.measure) == ("better", "answer_score")
     assert [guard.name for guard in verdict.guards] == [
@@ -219,7 +287,7 @@ def test_refusals_and_citations_guard_an_adapter(
     ]  # fmt: skip
     assert [other.measure for other in verdict.reported] == ["groundedness"]
     changes["citation_recall"] = -0.02
-    verdict = proof(settings, "voice-2", program, **served)
+    verdict = proof(settings, "voice-2", program, url=server.url)
     assert verdict.sentence.startswith("worse by 0.020 (95% -0.030 to 0.070) on citation_recall")
 
     def failing(arguments: Sequence[str], variables: Mapping[str, str]) -> str:
@@ -229,7 +297,7 @@ def test_refusals_and_citations_guard_an_adapter(
         "^2 questions of answers ended in an error with the baseline, the first as 'no memory'"
     )
     with pytest.raises(RagkitError, match=message):
-        proof(settings, "voice-2", failing, **served)
+        proof(settings, "voice-2", failing, url=server.url)
 
     empty = Evaluations(lambda *_: "{}", tmp_path, variables={})
     with pytest.raises(RagkitError, match=r"^the runs of answers share no value of answer_score$"):

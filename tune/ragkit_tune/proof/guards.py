@@ -1,7 +1,8 @@
 """Guard sets: questions that a model need not get better at, and must not get worse at.
 
 They are about the bundled handbook, in both languages, about the test set's other languages, and
-what the user names. A model that was tuned on one subject or language often forgets others.
+what the user names; a language model can also be guarded by tasks of `ragkit eval`, such as MMLU. A
+model that was tuned on one subject or language often forgets others.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from ragkit.errors import NotFoundError
+from ragkit.errors import NotFoundError, UsageError
 from ragkit.system.private_files import make_private
 from ragkit.text.language import language
 from ragkit_tune.data.data_set import read_objects, write_rows
@@ -37,6 +38,55 @@ class GuardSet:
     name: str
     questions: Path
     collection: str
+
+    @property
+    def slug(self) -> str:
+        """The name as a part of a file's name."""
+        return "-".join(self.name.split())
+
+
+@dataclass(frozen=True, slots=True)
+class GuardTask:
+    """A task of `ragkit eval`, named or by its own TOML file, and the measure that counts."""
+
+    name: str
+    task: str
+    measure: str
+
+    @property
+    def slug(self) -> str:
+        """The name as a part of a file's name."""
+        return self.name.replace(":", "-")
+
+
+Guard = GuardSet | GuardTask
+
+
+def split_tasks(names: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Divide what is named as guards into labelled sets and tasks: those are no files, or TOML.
+
+    >>> split_tasks(["mmlu:generate", "exam.toml", "set.jsonl", "set.jsonl=contracts"])
+    (['set.jsonl', 'set.jsonl=contracts'], ['mmlu:generate', 'exam.toml'])
+    """
+    tasks = [name for name in names if _is_task(Path(name.partition("=")[0]).expanduser())]
+    return [name for name in names if name not in tasks], tasks
+
+
+def _is_task(path: Path) -> bool:
+    return path.suffix.startswith(".toml") or not (path.suffix or path.exists())
+
+
+def read_tasks(names: Sequence[str], program: Program, variables: dict[str, str]) -> list[Guard]:
+    """Look tasks up. Raises RagkitError for an unknown one, UsageError for one without data."""
+    guards: list[Guard] = []
+    for name in names:
+        (task,) = json.loads(program(["eval", "tasks", name, "--json"], variables))
+        if task["problem"]:
+            raise UsageError(
+                f"--guard {name}: {task['problem']}, or set RAGKIT_EVAL_DATA to the folder with it"
+            )
+        guards.append(GuardTask(task["name"], name, task["metric"]))
+    return guards
 
 
 def named_guards(names: Sequence[str], collection: str) -> list[GuardSet]:

@@ -11,11 +11,15 @@ from typing import TYPE_CHECKING, Final
 from ragkit_tune.data.data_set import read_objects
 from ragkit_tune.proof.candidate import Candidate
 from ragkit_tune.proof.guards import (
+    Guard,
     GuardSet,
+    GuardTask,
     handbook_folder,
     handbook_guards,
     named_guards,
     other_languages,
+    read_tasks,
+    split_tasks,
 )
 from ragkit_tune.proof.programs import (
     ANSWER_MEASURE,
@@ -35,11 +39,16 @@ if TYPE_CHECKING:
 
 # Of answers: a model may find better and answer worse.
 # A model that stops citing has no citations that could be wrong: its recall falls.
-_ADAPTER_GUARDS: Final = ("refused_rightly", "citation_validity", "citation_recall")
+_REFUSALS: Final = "refused_rightly"
+_ADAPTER_GUARDS: Final = (_REFUSALS, "citation_validity", "citation_recall")
 ANSWER_MEASURES: Final = (ANSWER_MEASURE, *_ADAPTER_GUARDS, "groundedness")
 _NO_HANDBOOK: Final = (
     "not guarded by the example handbook, which is not installed here: name questions of another"
     " subject with --guard SET=COLLECTION"
+)
+_NO_TASK: Final = (
+    "not guarded by what the model knew before: name a task with --guard mmlu, and the folder with"
+    " its data as RAGKIT_EVAL_DATA"
 )
 
 Progress = Callable[[str], None]
@@ -97,34 +106,48 @@ class Measuring:
                 measured = self._measure_answers(evaluations)
             else:
                 measured = self._measure_search(evaluations)
-            measured.guards += [
-                replace(evaluations.search(_file_name(guard), guard.questions, guard.collection),
-                        name=guard.name)
-                for guard in guards
-            ]  # fmt: skip
+            measured.guards += [self._measure_guard(evaluations, guard) for guard in guards]
             on_error.pop_all()
         measured.spaces = self.spaces
         return measured
 
-    def _guards(self, variables: dict[str, str]) -> list[GuardSet]:
+    def _guards(self, variables: dict[str, str]) -> list[Guard]:
         proof = self.proof
+        sets, tasks = list(proof.guards), list[str]()
         if proof.candidate.kind == "adapter":
-            return []
-        guards = other_languages(self.questions, self.collection, self.folder)
+            sets, tasks = split_tasks(proof.guards)
+            if not tasks:
+                proof.notes.append(_NO_TASK)
+        guards: list[Guard] = [*named_guards(sets, self.collection)]
+        guards += read_tasks(tasks, proof.program, variables)
+        guards += other_languages(self.questions, self.collection, self.folder)
         if proof.handbook:
             guards += handbook_guards(
                 proof.settings, self.active, proof.program, variables, proof.progress
             )
             if handbook_folder() is None:
                 proof.notes.append(_NO_HANDBOOK)
-        return guards + named_guards(proof.guards, self.collection)
+        return guards
 
-    def _evaluations(self, variables: dict[str, str], guards: Sequence[GuardSet]) -> Evaluations:
+    def _measure_guard(self, evaluations: Evaluations, guard: Guard) -> Difference:
+        """Measure what a search finds, or what a language model answers."""
+        name = f"guard-{guard.slug}"
+        if isinstance(guard, GuardTask):
+            row = evaluations.task(name, guard.task, guard.measure)
+        elif self.proof.candidate.kind == "adapter":
+            measure = ANSWER_MEASURE if _has_answers(guard.questions) else _REFUSALS
+            (row,) = evaluations.answers(name, guard.questions, guard.collection, [measure])
+        else:
+            row = evaluations.search(name, guard.questions, guard.collection)
+        return replace(row, name=guard.name)
+
+    def _evaluations(self, variables: dict[str, str], guards: Sequence[Guard]) -> Evaluations:
         proof, candidate = self.proof, self.proof.candidate
         options: list[str] = []
         changed: dict[str, str] = {}
         if candidate.kind == "embedder":
-            for name in dict.fromkeys([self.collection, *(g.collection for g in guards)]):
+            asked = [guard.collection for guard in guards if isinstance(guard, GuardSet)]
+            for name in dict.fromkeys([self.collection, *asked]):
                 self._build(name)
             options = ["--with-model", str(candidate.model)]
         elif candidate.kind == "reranker":
@@ -145,7 +168,7 @@ class Measuring:
     def _count_comparisons(self, guards: int) -> int:
         kind = self.proof.candidate.kind
         if kind == "adapter":
-            return 1
+            return 1 + guards
         return 1 + (kind == "embedder") + _has_answers(self.questions) + guards
 
     def _build(self, collection: str) -> None:
@@ -206,7 +229,3 @@ def _has_answers(questions: Path) -> bool:
     return any(row.get("answers") for row in rows) and all(
         row.get("answers") or row.get("answerable") is False for row in rows
     )
-
-
-def _file_name(guard: GuardSet) -> str:
-    return "guard-" + "-".join(guard.name.split())

@@ -27,6 +27,9 @@ _PASSED: Final = (
 )
 _SOME_FAILED: Final = 3  # the exit code when some questions ended in an error, which count 0
 _OUTPUT_CHARS: Final = 400
+# Of 2,000 items, where one answer in ten changes, the difference varies by 0.007 by chance: a guard
+# that allows 0.01 falls so about once in twelve times.
+_TASK_ITEMS: Final = 2000
 
 # Takes arguments of `ragkit` and variables; returns what it printed. Raises RagkitError.
 Program = Callable[[Sequence[str], Mapping[str, str]], str]
@@ -109,8 +112,8 @@ class Evaluations:
         self, name: str, questions: Path, collection: str, mode: str = "hybrid"
     ) -> Difference:
         """Compare what both find, by nDCG@10."""
-        options = ["--mode", mode, "--measure", MEASURE]
-        (row,) = self._compare("retrieval", name, questions, collection, options, [MEASURE])
+        options = [str(questions), "--collection", collection, "--mode", mode]
+        (row,) = self._compare("retrieval", name, [*options, "--measure", MEASURE], [MEASURE])
         return row
 
     def answers(
@@ -120,16 +123,16 @@ class Evaluations:
 
         A model that cites nothing, say, has no value of how valid its citations are.
         """
-        return self._compare("rag", name, questions, collection, [], measures)
+        options = [str(questions), "--collection", collection]
+        return self._compare("rag", name, options, measures)
+
+    def task(self, name: str, task: str, measure: str) -> Difference:
+        """Compare what both make of a task, or of the first of its items, always the same."""
+        (row,) = self._compare("run", name, [task, "--limit", str(_TASK_ITEMS)], [measure])
+        return row
 
     def _compare(
-        self,
-        command: str,
-        name: str,
-        questions: Path,
-        collection: str,
-        options: Sequence[str],
-        measures: Sequence[str],
+        self, command: str, name: str, options: Sequence[str], measures: Sequence[str]
     ) -> list[Difference]:
         files, shared = [], list(dict.fromkeys(measures))
         for side, (side_options, variables) in self._sides.items():
@@ -137,8 +140,8 @@ class Evaluations:
             place = f"{self._begun} of {self._total}: " if self._total else ""
             self.progress(f"{place}{name}: {side}")
             file = self.folder / f"{name}-{side}.jsonl"
-            arguments = ["eval", command, str(questions), "--collection", collection, *options]
-            arguments += [*side_options, "--out", str(file), "--label", side, "--overwrite"]
+            arguments = ["eval", command, *options, *side_options]
+            arguments += ["--out", str(file), "--label", side, "--overwrite"]
             printed = self.program([*arguments, "--json"], {**self.variables, **variables})
             measured = _read_measured(printed, name, side)
             shared = [measure for measure in shared if measure in measured]
@@ -147,7 +150,9 @@ class Evaluations:
             raise RagkitError(f"the runs of {name} share no value of {', '.join(measures)}")
         picked = [part for measure in shared for part in ("--metric", measure)]
         printed = self.program(["eval", "compare", *files, *picked, "--json"], self.variables)
-        return read_differences(name, printed)
+        if not (rows := read_differences(name, printed)):
+            raise RagkitError(f"the runs of {name} share no value of {', '.join(measures)}")
+        return rows
 
 
 def read_differences(name: str, printed: str) -> list[Difference]:
@@ -167,6 +172,7 @@ def _read_measured(printed: str, name: str, side: str) -> frozenset[str]:
     """
     try:
         summary = json.loads(printed)
+        summary = summary["tasks"][0] if "tasks" in summary else summary
         measured = frozenset(summary.get("scores", ()))
         errors = int(summary.get("errors", 0))
         first = next((row["error"] for row in summary.get("worst", ()) if row["error"]), "")
