@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from benchmarks import tuning_pruned
+from benchmarks import tuning_overhead, tuning_pruned
 from benchmarks.data import cmrc, cranfield
 from benchmarks.homes import home
 from benchmarks.tuning_home import Timed, Workshop, options_of, part_of
@@ -98,7 +98,8 @@ TRAININGS = {
         options={"precision": "bf16", "batch": 16, "steps": 30, "evaluate_every": 30},
     ),
 }
-PARTS = (*TRAININGS, "pruned")
+OTHERS = {"pruned": tuning_pruned, "overhead": tuning_overhead}
+PARTS = (*TRAININGS, *OTHERS)
 
 
 def run(parts: Sequence[str] = (), before: str = "") -> str:
@@ -109,13 +110,14 @@ def run(parts: Sequence[str] = (), before: str = "") -> str:
     sections = dict(_sections(before))
     for name in parts or PARTS:
         with home(f"tuning-{name}") as folder:
-            lines = tuning_pruned.run(folder) if name == "pruned" else _run(TRAININGS[name], folder)
+            other = OTHERS.get(name)
+            lines = other.run(folder) if other else _run(TRAININGS[name], folder)
             text = "\n".join(lines).strip() + "\n"
         title = text.partition("\n")[0]
         sections[title] = text
         print(text, flush=True)
     order = [f"### {training.title}" for training in TRAININGS.values()]
-    order.append(f"### {tuning_pruned.TITLE}")
+    order += [f"### {module.TITLE}" for module in OTHERS.values()]
     return "\n".join([HEAD, *(sections[title] for title in order if title in sections)])
 
 

@@ -8,14 +8,13 @@ import io
 import json
 import random
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
 import pytest
-from pydantic import SecretStr
 from safetensors.torch import load_file
 
 from ragkit.embed.local import LocalEmbedder
@@ -31,7 +30,6 @@ from ragkit_tune.proof.prove import prove
 from ragkit_tune.recipe import make_recipe
 from ragkit_tune.train import Listener, make_rows, train
 from tests.core.embed.tiny_model import write_model
-from tests.databases import Databases
 from tests.tune.proof.planted import in_process, words
 from tests.tune.worker.here import script
 
@@ -40,12 +38,6 @@ PARAGRAPHS = 3
 CONCEPTS = 24  # each has a word of documents and a word of questions
 OF_A_PARAGRAPH = 3
 FILLERS = 12
-
-
-@pytest.fixture(scope="module")
-def settings(databases: Databases, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Settings]:
-    with databases.take() as url:
-        yield Settings(database_url=SecretStr(url), home=tmp_path_factory.mktemp("home"))
 
 
 def plant(folder: Path, settings: Settings) -> tuple[Path, Path]:

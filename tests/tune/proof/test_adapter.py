@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pydantic import SecretStr
 
 from ragkit.errors import ModelError, RagkitError, UsageError
 from ragkit.settings.settings import Settings
@@ -26,8 +25,7 @@ from ragkit_tune.proof.prove import prove
 from ragkit_tune.proof.verdict import Verdict
 from ragkit_tune.run.folder import create_run
 from tests.commands import Commands
-from tests.databases import Databases
-from tests.tune.proof.planted import Planted, in_process, paragraphs, plant, words
+from tests.tune.proof.planted import Planted, in_process, paragraphs, words
 
 PROMPTS = "0123456789ab-1"  # a version that no prompts have now
 VAGUE = "Somebody may know that, and somebody else may not."
@@ -47,17 +45,6 @@ chat = true
 """
 _SOURCE = re.compile(r'<source id="(\d+)"[^>]*>\n([^<]*)\n</source>')
 SEEN = 20  # documents that rows are about; the questions are about the others
-
-
-@pytest.fixture(scope="module")
-def settings(databases: Databases, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Settings]:
-    with databases.take() as url:
-        yield Settings(database_url=SecretStr(url), home=tmp_path_factory.mktemp("home"))
-
-
-@pytest.fixture(scope="module")
-def planted(settings: Settings, tmp_path_factory: pytest.TempPathFactory) -> Planted:
-    return plant(tmp_path_factory.mktemp("planted"), settings)
 
 
 def vague(messages: Sequence[Mapping[str, Any]]) -> str:

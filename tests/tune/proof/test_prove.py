@@ -2,13 +2,12 @@
 
 import json
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-from pydantic import SecretStr
 
 from ragkit.embed.local import LocalEmbedder
 from ragkit.errors import ModelError, NotFoundError, RagkitError, UsageError
@@ -29,19 +28,7 @@ from ragkit_tune.proof.prove import prove
 from ragkit_tune.proof.verdict import Difference, Verdict, decide
 from tests.commands import Commands
 from tests.core.rerank.conftest import network, save_tokenizer
-from tests.databases import Databases
-from tests.tune.proof.planted import Planted, in_process, plant
-
-
-@pytest.fixture(scope="module")
-def settings(databases: Databases, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Settings]:
-    with databases.take() as url:
-        yield Settings(database_url=SecretStr(url), home=tmp_path_factory.mktemp("home"))
-
-
-@pytest.fixture(scope="module")
-def planted(settings: Settings, tmp_path_factory: pytest.TempPathFactory) -> Planted:
-    return plant(tmp_path_factory.mktemp("planted"), settings)
+from tests.tune.proof.planted import Planted, in_process
 
 
 def proof(settings: Settings, name: str, **values: object) -> Verdict:

@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -81,7 +82,10 @@ def test_two_processes_that_share_the_weights_make_the_steps_of_one(
     base: Path, alone: Path, tmp_path: Path, checkpointing: str
 ) -> None:
     sharing: dict[str, Any] = {"gpus": 2, "sharding": "fsdp", "checkpointing": checkpointing}
-    launch(write_run(tmp_path / "run", base, **sharing), **fsdp_on_a_cpu(tmp_path, checkpointing))
+    launch(
+        write_run(tmp_path / "run", base, **sharing),
+        environment=fsdp_on_a_cpu(tmp_path, checkpointing),
+    )
     assert_same_steps(tmp_path / "run", alone)
 
 
@@ -90,13 +94,13 @@ def test_a_run_that_shares_the_weights_goes_on_from_a_checkpoint(
 ) -> None:
     job = write_run(tmp_path / "run", base, gpus=2, sharding="fsdp")
     environment = fsdp_on_a_cpu(tmp_path, "auto")
-    launch(job, **environment)
+    launch(job, environment=environment)
     whole = load_file(tmp_path / "run/model/model.safetensors")
     first = tmp_path / "run/checkpoints/step-000002"
     shutil.rmtree(tmp_path / "run/checkpoints/step-000004")
     shutil.rmtree(tmp_path / "run/model")
     job.write_text(json.dumps(json.loads(job.read_text("utf-8")) | {"resume": str(first)}), "utf-8")
-    launch(job, **environment)
+    launch(job, environment=environment)
     assert_same_steps(tmp_path / "run", alone)
     for name, weights in load_file(tmp_path / "run/model/model.safetensors").items():
         assert torch.equal(weights, whole[name]), name
@@ -113,7 +117,7 @@ def test_a_language_model_is_trained_with_shared_weights(tmp_path: Path, paramet
     )
     sharing: dict[str, Any] = {"gpus": 2, "sharding": "fsdp"}
     job = write_language_job(tmp_path / "b", base, rows, **settings, **sharing)
-    launch(job, "sft.py", **fsdp_on_a_cpu(tmp_path, "auto"))
+    launch(job, "sft.py", environment=fsdp_on_a_cpu(tmp_path, "auto"))
     assert losses(tmp_path / "b") == pytest.approx(losses(tmp_path / "a"), rel=1e-3)
 
 
@@ -123,7 +127,7 @@ def test_the_zeros_of_a_pruned_base_cannot_be_kept_with_shared_weights(
     pruned = shutil.copytree(base, tmp_path / "pruned")
     (pruned / "card.json").write_text(json.dumps({"settings": {"magnitude": 0.5}}), "utf-8")
     job = write_run(tmp_path / "run", pruned, gpus=2, sharding="fsdp")
-    output = launch(job, code=1, **fsdp_on_a_cpu(tmp_path, "auto"))
+    output = launch(job, code=1, environment=fsdp_on_a_cpu(tmp_path, "auto"))
     assert "stopped: the zeros of a pruned base cannot be kept where each GPU" in output
 
 
@@ -155,7 +159,13 @@ def fsdp_on_a_cpu(folder: Path, checkpointing: str) -> dict[str, str]:
     }  # fmt: skip
 
 
-def launch(job: Path, script: str = "embedder.py", *, code: int = 0, **environment: str) -> str:
+def launch(
+    job: Path,
+    script: str = "embedder.py",
+    *,
+    code: int = 0,
+    environment: Mapping[str, str] | None = None,
+) -> str:
     """Run a worker in two processes on the CPU, at a port that is free; return its output."""
     launcher = ["-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2"]
     done = subprocess.run(
@@ -163,7 +173,8 @@ def launch(job: Path, script: str = "embedder.py", *, code: int = 0, **environme
         capture_output=True,
         text=True,
         check=False,
-        env={**os.environ, "OMP_NUM_THREADS": "1", "TOKENIZERS_PARALLELISM": "false"} | environment,
+        env={**os.environ, "OMP_NUM_THREADS": "1", "TOKENIZERS_PARALLELISM": "false"}
+        | dict(environment or {}),
     )
     assert done.returncode == code, done.stdout[-2000:] + done.stderr[-9000:]
     return done.stdout
