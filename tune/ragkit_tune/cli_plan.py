@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final, get_args
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from ragkit_tune.cli_run import KeyOption, read_options
+from ragkit_tune.cli_run import KeyOption, given_values, read_options
 
 if TYPE_CHECKING:
-    from ragkit.settings.settings import Settings
     from ragkit_tune.plan.fit import Target
     from ragkit_tune.plan.make import Plan
 
@@ -89,9 +88,9 @@ def plan(
     from ragkit_tune.recipe import read_recipe
 
     settings = load_settings()
-    base = _base(settings, kind, base, recipe)
-    values = {"base": base, "data": data and str(data), "gpus": gpus, "method": method}
-    chosen = read_recipe(recipe, kind=kind, **values, bits=bits, **read_options(option))
+    values = {"base": base, "data": data and str(data), "gpus": gpus}
+    values |= {"method": method, "bits": bits, **read_options(option)}
+    chosen = read_recipe(recipe, **given_values(kind, settings, recipe, values)[0])
     result = make_plan(
         chosen,
         read_data_set(Path(chosen.data)),
@@ -109,17 +108,6 @@ def plan(
         _print(result)
     if result.choice is None:
         raise typer.Exit(1)
-
-
-def _base(settings: Settings, kind: str, base: str | None, recipe: Path | None) -> str | None:
-    """Return the model to plan: as named, that of the recipe's file, or the one in use."""
-    from ragkit_tune.recipe import Kind, read_toml
-    from ragkit_tune.train import base_of
-
-    in_file = read_toml(recipe).get("base") if recipe else None
-    if base or in_file or kind not in get_args(Kind):
-        return base
-    return base_of(settings, kind, {})
 
 
 def _target(gpu: str | None, ram: str | None, gpus: int) -> Target | None:

@@ -180,7 +180,7 @@ def _run(
     settings = load_settings()
     if name:
         check_new_name(settings.home, name)
-    given, data = _given(kind, settings, recipe, {**values, **read_options(option)})
+    given, data = given_values(kind, settings, recipe, {**values, **read_options(option)})
     # What is wrong in the recipe shows before the rows are made.
     checked = read_recipe(recipe, **{"data": "-", **given})
     if data is None and kind in {"adapter", "reward"}:
@@ -217,17 +217,19 @@ def _run(
         raise typer.Exit(1)
 
 
-def _given(
+def given_values(
     kind: str, settings: Settings, recipe: Path | None, options: Mapping[str, object]
 ) -> tuple[dict[str, Any], object]:
     """Return the recipe's values that go before its file, and the folder of rows that is named."""
-    from ragkit_tune.recipe import read_toml
+    from ragkit_tune.recipe import make_recipe, read_toml
     from ragkit_tune.train import base_of
 
     from_file = read_toml(recipe) if recipe else {}
     given = {key: value for key, value in options.items() if value is not None}
     named = {**from_file, **given}
-    if (other := named.get("kind", kind)) != kind:
+    other = named.get("kind", kind)
+    make_recipe({"kind": other, "base": "-", "data": "-"})  # an unknown kind is told first
+    if other != kind:
         raise UsageError(f"the recipe is of kind {other!r}: use it with `ragkit tune {other}`")
     return {**given, "kind": kind, "base": base_of(settings, kind, named)}, named.get("data")
 

@@ -10,6 +10,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from ragkit.cli.main import app
+from ragkit.errors import RagkitError
 from ragkit.model_size.hardware import GIB
 from ragkit_tune.data.data_set import DataSet, write_data_set
 from ragkit_tune.plan.fit import Target
@@ -166,6 +167,25 @@ def test_an_epoch_of_grpo_has_the_answers_that_are_drawn(base: Path, tmp_path: P
     assert json.loads(run(*common, *options).stdout)["steps"] == 1  # of 24 rows
     drawn = json.loads(run(*common, *options, "--method", "grpo").stdout)
     assert (drawn["steps"], drawn["recipe"]["batch"]) == (6, 32)  # 24 x 8 answers
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        (("foo",), "kind = 'foo' is not known"),
+        (("embedder", "-o", "kind=foo"), "kind = 'foo' is not known"),
+        (("embedder", "-o", "kind=reranker"), "the recipe is of kind 'reranker': use it with"),
+        (("embedder", "-o", "base=nobody/nothing"), "the configuration of nobody/nothing is not"),
+        (("embedder", "-o", "bathc=16"), "unknown key 'bathc': do you mean batch?"),
+        (("adapter",), "--base is missing: name the language model to train"),
+    ],
+)
+def test_an_option_that_is_wrong_or_twice_is_one_line(
+    data: DataSet, words: tuple[str, ...], reason: str
+) -> None:
+    done = CliRunner().invoke(app, ["tune", "plan", *words, "--data", str(data.folder)])
+    assert isinstance(done.exception, RagkitError)
+    assert reason in str(done.exception)
 
 
 def test_the_command_plans_adapters(base: Path, tmp_path: Path) -> None:
