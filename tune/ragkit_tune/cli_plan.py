@@ -88,7 +88,7 @@ def plan(
     from ragkit_tune.recipe import read_recipe
 
     settings = load_settings()
-    values = {"base": base, "data": data and str(data), "gpus": gpus}
+    values: dict[str, object] = {"base": base, "data": data and str(data), "gpus": gpus}
     values |= {"method": method, "bits": bits, **read_options(option)}
     chosen = read_recipe(recipe, **given_values(kind, settings, recipe, values)[0])
     result = make_plan(

@@ -113,19 +113,19 @@ def _next_batch(
 ) -> list[int]:
     """Take rows for a batch from those that wait; the others keep their order."""
     batch: list[int] = []
-    passed: list[int] = []
+    deferred: list[int] = []
     texts: set[str] = set()
     answers: set[str] = set()
     while waiting and len(batch) < size:
         number = waiting.popleft()
         row = rows[number]
-        own = {row["query"], row["positive"], *row["negatives"]}
-        known = positives[row["query"]]
-        if own & texts or own & answers or known & texts:
-            passed.append(number)
+        row_texts = {row["query"], row["positive"], *row["negatives"]}
+        row_answers = positives[row["query"]]
+        if row_texts & (texts | answers) or row_answers & texts:
+            deferred.append(number)
             continue
         batch.append(number)
-        texts |= own
-        answers |= known
-    waiting.extendleft(reversed(passed))
+        texts |= row_texts
+        answers |= row_answers
+    waiting.extendleft(reversed(deferred))
     return batch
