@@ -66,7 +66,8 @@ TRAININGS = {
         "An English embedder, on Cranfield",
         "225 questions with about seven graded documents each. Two recipes were tried on the dev"
         " rows alone: at a learning rate of 5e-5 nDCG@10 fell from 0.648 to 0.645 and 0.636, so"
-        " that of the default was proven.",
+        " that of the default was proven. Before false negatives were kept out of batches it gave"
+        " +0.002 by hybrid search and +0.015 by vectors alone on the same questions.",
         "cranfield",
         cranfield,
         "embedder",

@@ -107,6 +107,7 @@ def train(
         home=settings.home,
         name=name,
         python=settings.tune_python,
+        compact=planned.compact,
         on_stage=listener.on_stage,
         on_step=listener.on_step,
     )

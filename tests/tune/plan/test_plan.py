@@ -63,6 +63,19 @@ def test_a_plan_fills_the_recipe_in(base: Path, data: DataSet) -> None:
     assert made.notes == ("no tokenizer.json at hand: every row is taken as 128 tokens",)
 
 
+def test_memory_is_given_back_at_once_where_less_than_twice_the_peak_is_free(
+    base: Path, data: DataSet
+) -> None:
+    roomy = make(base, data, max_tokens=128)
+    assert not roomy.compact
+    few = GIB // 2 + roomy.peak_bytes * 3 // 2  # half a GiB is for the process
+    tight = make(base, data, Target(memory_bytes=few, on_gpu=False), max_tokens=128)
+    assert tight.recipe == roomy.recipe
+    assert tight.compact
+    assert tight.notes[-1].startswith("less than twice the peak is free: memory is given back")
+    assert not make(base, data, Target(memory_bytes=few, on_gpu=True), max_tokens=128).compact
+
+
 def test_steps_replace_epochs_and_minutes_bound_the_time(base: Path, data: DataSet) -> None:
     made = make(base, data, steps=1_000_000, minutes=2.0)
     assert made.steps == 1_000_000

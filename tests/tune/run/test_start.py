@@ -74,6 +74,19 @@ def test_a_failure_is_written_down_and_a_resume_goes_on(world: World) -> None:
         resume("first", home=world.home)
 
 
+@pytest.mark.parametrize("compact", [True, False])
+def test_a_run_and_what_resumes_it_give_memory_back_as_planned(world: World, compact: bool) -> None:
+    said = "import os\nsay(f'stage: {os.environ.get(\"MALLOC_MMAP_THRESHOLD_\")}')\n"
+    world.write_worker(f"checkpoint(1)\n{said}exit(1)")
+    stages: list[str] = []
+    with pytest.raises(ModelError):
+        start(world.recipe(), home=world.home, name="c", compact=compact, on_stage=stages.append)
+    world.write_worker(said + GOOD)
+    resume("c", home=world.home, on_stage=stages.append)
+    expected = "262144" if compact else "None"
+    assert [stage for stage in stages if stage in {"262144", "None"}] == [expected] * 2
+
+
 @pytest.mark.parametrize(
     ("code", "reason"),
     [

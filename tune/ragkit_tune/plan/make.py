@@ -40,6 +40,8 @@ if TYPE_CHECKING:
     from ragkit_tune.recipe import Recipe
 
 _FEWEST_TOKENS: Final = 64  # of a row that a plan proposes; arbitrary
+# With the holes that glibc keeps a process took up to 1.6 times the formula's peak.
+_ROOM: Final = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,6 +69,11 @@ class Plan:
     scale: float
     cards: tuple[CardRow, ...]
     notes: tuple[str, ...]
+
+    @property
+    def compact(self) -> bool:
+        """Whether freed memory is to be given back at once, at the cost of time."""
+        return self.choice is not None and _is_tight(self.choice, self.target)
 
     @property
     def peak_bytes(self) -> int:
@@ -102,7 +109,8 @@ def make_plan(
     choice = choose(recipe, shape, lengths, target, references=references)
     measured, scale = None, 1.0
     if measure and choice:
-        measured = probe(recipe, choice, lengths, python=python, progress=progress)
+        compact = _is_tight(choice, target)
+        measured = probe(recipe, choice, lengths, python=python, compact=compact, progress=progress)
         scale = measured.peak_bytes / _on_one_device(choice, shape, lengths)
         flop_per_s = flop_per_s or _probed_speed(recipe, choice, shape, lengths, measured)
         choice = choose(recipe, shape, lengths, target, references=references, scale=scale)
@@ -130,7 +138,7 @@ def make_plan(
         measured=measured,
         scale=scale,
         cards=tuple(table(recipe, shape, lengths)),
-        notes=(*batch_note(given, recipe, lengths.rows), *_notes(recipe, choice, lengths)),
+        notes=(*batch_note(given, recipe, lengths.rows), *_notes(recipe, choice, lengths, target)),
     )
 
 
@@ -158,6 +166,11 @@ def _lines(file: Path) -> list[str]:
 
 def _config(base: str) -> dict[str, Any]:
     return read_config(str(find_model(base).folder) if is_packaged(base) else base)
+
+
+def _is_tight(choice: Choice, target: Target) -> bool:
+    """Tell whether a processor has too little memory for the holes that glibc's allocator keeps."""
+    return not target.on_gpu and _ROOM * choice.memory.peak > target.usable_bytes
 
 
 def _read_lengths(recipe: Recipe, data: DataSet, config: Mapping[str, Any]) -> Lengths:
@@ -215,7 +228,7 @@ def _filled(recipe: Recipe, choice: Choice | None) -> Recipe:
     )
 
 
-def _notes(recipe: Recipe, choice: Choice | None, lengths: Lengths) -> list[str]:
+def _notes(recipe: Recipe, choice: Choice | None, lengths: Lengths, target: Target) -> list[str]:
     notes = []
     if not lengths.counted:
         longest = max(lengths.columns[0].tokens)
@@ -226,6 +239,10 @@ def _notes(recipe: Recipe, choice: Choice | None, lengths: Lengths) -> list[str]
         notes.append(
             f"{recipe.loss} of {recipe.batch} rows is made in parts of {choice.micro_batch}, which"
             " takes a third more time"
+        )
+    if _is_tight(choice, target):
+        notes.append(
+            "less than twice the peak is free: memory is given back at once, at the cost of time"
         )
     if choice.training.bits != recipe.bits:
         notes.append(f"{choice.training.bits} bits instead of {recipe.bits}, which do not fit")

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from ragkit.errors import ModelError, UsageError
-from ragkit.system.worker_process import find_interpreter, run_worker
+from ragkit.system.worker_process import COMPACT, find_interpreter, run_worker
 
 if TYPE_CHECKING:
     from ragkit_tune.plan.fit import Choice
@@ -35,10 +35,12 @@ def probe(
     lengths: Lengths,
     *,
     python: Path | None = None,
+    compact: bool = True,
     progress: Callable[[str], None] = lambda _: None,
 ) -> Measured:
     """Train three steps of a choice on one device, with the longest rows.
 
+    `compact` gives freed memory back at once, as the formulas take it (`Plan.compact`).
     Raises UsageError where the choice needs another device, ModelError when the script fails.
     """
     from ragkit.embed.find import find_model
@@ -57,7 +59,13 @@ def probe(
     with tempfile.TemporaryDirectory(prefix="ragkit-probe-") as name:
         file = Path(name) / "job.json"
         file.write_text(json.dumps(job), encoding="utf-8")
-        reason = run_worker(interpreter, _SCRIPT, file, lambda line: _report(line, progress))
+        reason = run_worker(
+            interpreter,
+            _SCRIPT,
+            file,
+            lambda line: _report(line, progress),
+            environment=COMPACT if compact else None,
+        )
         if reason:
             raise ModelError(
                 f"the probe of {recipe.base} failed: {reason}: set a smaller -o micro_batch or"

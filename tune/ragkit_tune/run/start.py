@@ -14,7 +14,7 @@ from typing import Final, TextIO
 
 from ragkit.errors import BusyError, ModelError, UsageError
 from ragkit.system.private_files import private
-from ragkit.system.worker_process import find_interpreter, run_worker
+from ragkit.system.worker_process import COMPACT, find_interpreter, run_worker
 from ragkit_tune.model_files.folder import carry_card
 from ragkit_tune.recipe import Recipe, make_recipe
 from ragkit_tune.run import job as jobs
@@ -41,12 +41,14 @@ def start(
     home: Path,
     name: str = "",
     python: Path | None = None,
+    compact: bool = False,
     on_stage: OnStage = lambda _: None,
     on_step: OnStep = lambda _: None,
 ) -> Run:
     """Train what a recipe says, and return the run: finished, or stopped by a request.
 
-    `python` is the interpreter that has the training libraries, None for this one. Raises
+    `python` is the interpreter that has the training libraries, None for this one. `compact` gives
+    freed memory back at once (`ragkit_tune.plan.make.Plan.compact`). Raises
     UsageError for a recipe or data that cannot be used, BusyError when the device is in use, and
     ModelError when training fails; run.json then has the reason.
     """
@@ -54,7 +56,8 @@ def start(
     data = jobs.read_rows(recipe)
     base = jobs.find_base(recipe)
     with locked_devices(runs_folder(home), visible_devices()):
-        folder = create_run(home, name, jobs.description(recipe, data, base))
+        described = {**jobs.description(recipe, data, base), "compact": compact}
+        folder = create_run(home, name, described)
         with folder.locked():
             return _train(folder.read(), recipe, interpreter, on_stage, on_step)
 
@@ -128,7 +131,7 @@ def _train(run: Run, recipe: Recipe, interpreter: Path, on_stage: OnStage, on_st
                 folder.job,
                 output.read_line,
                 launcher=launcher,
-                environment=_ENVIRONMENT,
+                environment={**_ENVIRONMENT, **(COMPACT if run.values.get("compact") else {})},
                 on_start=stops.begin,
             )
         if recipe.kind == "embedder" and not reason and folder.model.is_dir():
