@@ -101,8 +101,8 @@ class Stopping(TrainerCallback):
         self._log.write(step=step, event=f"the best is step {self.best_step}")
         if self.base is not None and self.best is not None and self.best <= self.base:
             self._log.note(
-                f"training did not improve the dev rows: {self._name} {abs(self.base):.4f} before,"
-                f" {abs(self.best):.4f} at best",
+                f"training did not improve the dev rows: {self._name} {self._sign * self.base:.4f}"
+                f" before, {self._sign * self.best:.4f} at best",
                 step,
             )
 
