@@ -179,23 +179,26 @@ def test_a_closed_connection_frees_its_slot(server: Served, client: httpx.Client
     long = body(stream=True, max_tokens=tokens, n=answers, temperature=1, **NO_END)
     before = metric(client, "generation_tokens_total")
     engine = server.engine()
+    deadline = time.monotonic() + 120
     # The engine stands still from before the request, and then amid the answers: on a busy machine
     # all of them would be written before the HTTP server sends the head, sends the first piece, or
     # sees that the connection is closed.
     os.kill(engine, signal.SIGSTOP)
     try:
         with client.stream("POST", "/v1/chat/completions", json=long) as told:
-            while metric(client, "generation_tokens_total") == before:
+            # vLLM may count the first tokens before it counts the requests that run.
+            while metric(client, "generation_tokens_total") == before or not metric(
+                client, "num_requests_running"
+            ):
+                assert time.monotonic() < deadline
                 os.kill(engine, signal.SIGCONT)
                 time.sleep(0.005)
                 os.kill(engine, signal.SIGSTOP)
             next(events(told.iter_lines()))
-            assert metric(client, "num_requests_running") >= 1
         for _ in range(10):  # turns in which the HTTP server sees the end
             assert client.get("/v1/models").status_code == 200
     finally:
         os.kill(engine, signal.SIGCONT)
-    deadline = time.monotonic() + 60
     while metric(client, "num_requests_running"):
         assert time.monotonic() < deadline
     # And it was broken off: the whole answer was not written.
