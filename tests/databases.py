@@ -12,6 +12,10 @@ from typing import Any, Final
 
 import psycopg
 from psycopg import sql
+from pydantic import SecretStr
+
+from ragkit.settings.settings import Settings
+from ragkit.store.open import Database, open_database
 
 # What a test can change about the layout of a database. A row of a catalogue that is written again
 # gets the number of a later transaction, so a count and the latest number tell of any change.
@@ -65,6 +69,15 @@ class Databases:
             self._numbers = conn.execute(_NUMBERS).fetchall()
             self._tables = sorted(name for name, kind in self._relations if kind == "r")
             self._rows = {name: _rows(conn, name) for name in _filled(conn, self._tables)}
+
+    @contextmanager
+    def open(self) -> Iterator[Database]:
+        """Take a database and open it with no other settings."""
+        with (
+            self.take() as url,
+            open_database(Settings(database_url=SecretStr(url))) as database,
+        ):
+            yield database
 
     @contextmanager
     def take(self) -> Iterator[str]:

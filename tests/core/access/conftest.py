@@ -7,13 +7,11 @@ from dataclasses import dataclass
 from typing import Final
 
 import pytest
-from pydantic import SecretStr
 
-from ragkit import Settings
 from ragkit.contracts import Embedder
 from ragkit.knowledge.base import KnowledgeBase
 from ragkit.store.documents.sharing import Change, Shares, principals
-from ragkit.store.open import Database, open_database
+from ragkit.store.open import Database
 from ragkit.store.postgres import PostgresStore
 from ragkit.testing.answering import FakeGenerator
 from ragkit.testing.corpus import fill, new_document
@@ -53,10 +51,7 @@ class Place:
 
 @pytest.fixture(scope="package")
 def place(databases: Databases) -> Iterator[Place]:
-    with (
-        databases.take() as url,
-        open_database(Settings(database_url=SecretStr(url))) as database,
-    ):
+    with databases.open() as database:
         embedder = FakeEmbedder()
         store = database.store("default")
         shown = fill(store, embedder, SHOWN, "open")

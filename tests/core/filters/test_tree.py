@@ -10,9 +10,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from psycopg.sql import SQL
-from pydantic import SecretStr
 
-from ragkit import Settings
 from ragkit.contracts import Embedder
 from ragkit.errors import NotFoundError, QueryError, UsageError
 from ragkit.filters.text import write
@@ -22,7 +20,7 @@ from ragkit.store.documents import metadata
 from ragkit.store.documents.documents import collection_id
 from ragkit.store.documents.filter_sql import matching, restriction
 from ragkit.store.documents.metadata import MetadataKeys
-from ragkit.store.open import Database, open_database
+from ragkit.store.open import Database
 from ragkit.store.postgres import PostgresStore
 from ragkit.store.session import session_on
 from ragkit.testing.answering import FakeGenerator
@@ -112,10 +110,7 @@ def embedder() -> Embedder:
 
 @pytest.fixture(scope="module")
 def opened(databases: Databases) -> Iterator[Database]:
-    with (
-        databases.take() as url,
-        open_database(Settings(database_url=SecretStr(url))) as database,
-    ):
+    with databases.open() as database:
         yield database
 
 

@@ -5,21 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from pydantic import SecretStr
 
 from ragkit.knowledge.base import KnowledgeBase
-from ragkit.settings.settings import Settings
-from ragkit.store.open import Database, open_database
+from ragkit.store.open import Database
 from tests.databases import Databases
 from tests.tune.data.corpora import documents, store_documents
 
 
 @pytest.fixture(scope="module")
 def database(databases: Databases) -> Iterator[Database]:
-    with (
-        databases.take() as url,
-        open_database(Settings(database_url=SecretStr(url))) as opened,
-    ):
+    with databases.open() as opened:
         yield opened
 
 

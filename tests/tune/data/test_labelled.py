@@ -6,11 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pydantic import SecretStr
 
-from ragkit import KnowledgeBase, Settings
+from ragkit import KnowledgeBase
 from ragkit.errors import NotFoundError, UsageError
-from ragkit.store.open import open_database
 from ragkit.types import Span
 from ragkit_tune.data.labelled import read_labels, resolve
 from ragkit_tune.data.negatives import Miner
@@ -31,10 +29,7 @@ def kb(databases: Databases) -> Iterator[KnowledgeBase]:
         "/d/a/notes.md": ["Trains to Galway leave every two hours."],
         "/d/b/notes.md": ["Ships to Aran leave every morning at ten."],
     }
-    with (
-        databases.take() as url,
-        open_database(Settings(database_url=SecretStr(url))) as database,
-    ):
+    with databases.open() as database:
         yield store_documents(database, "towns", texts)
 
 

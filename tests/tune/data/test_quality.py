@@ -3,10 +3,8 @@
 from collections.abc import Iterator
 
 import pytest
-from pydantic import SecretStr
 
-from ragkit import KnowledgeBase, Settings
-from ragkit.store.open import open_database
+from ragkit import KnowledgeBase
 from ragkit.types import Span
 from ragkit_tune.data.ask import choose_passages
 from ragkit_tune.data.card import detectable
@@ -21,10 +19,7 @@ from tests.tune.data.corpora import SUBJECTS, documents, store_documents
 
 @pytest.fixture(scope="module")
 def kb(databases: Databases) -> Iterator[KnowledgeBase]:
-    with (
-        databases.take() as url,
-        open_database(Settings(database_url=SecretStr(url))) as database,
-    ):
+    with databases.open() as database:
         yield store_documents(database, "plants", documents())
 
 
