@@ -61,13 +61,12 @@ def calibrate(
     with KnowledgeBase.open(settings, collection=collection) as kb:
         assert kb.database is not None
         calibrations = Calibrations(kb.database.pool, settings.tenant)
-        stored = calibrations.of(kb.collection)
-        if labelled is None:
+        if show:
             spaces = kb.database.store(settings.tenant).spaces.of(kb.collection)
-            if show:
-                _show(kb, stored, spaces, json=json)
-            else:
-                _reset(kb, calibrations, json=json)
+            _show(kb, calibrations.of(kb.collection), spaces, json=json)
+            return
+        if labelled is None:
+            _reset(kb, calibrations, json=json)
             return
         questions = read_labelled(labelled)
         if note := language_note(kb, questions, mode):

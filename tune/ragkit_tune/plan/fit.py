@@ -113,7 +113,7 @@ def choose(
     """
     first = first_training(recipe, target, references=references)
     for bits in dict.fromkeys([recipe.bits, *([4] if may_quantize(recipe, target) else [])]):
-        for sharding in _shardings(recipe, target.gpus, bits):
+        for sharding in shardings(recipe, target.gpus, bits):
             training = replace(first, bits=bits, sharding=sharding)
             for choice in choices(recipe, shape, lengths, training):
                 if choice.memory.peak * scale <= target.usable_bytes:
@@ -187,7 +187,7 @@ def may_quantize(recipe: Recipe, target: Target) -> bool:
     return target.on_gpu and recipe.parameters == "lora" and recipe.kind in {"adapter", "reward"}
 
 
-def _shardings(recipe: Recipe, gpus: int, bits: int) -> Sequence[Sharding]:
+def shardings(recipe: Recipe, gpus: int, bits: int) -> Sequence[Sharding]:
     """Return what may be tried: weights of 4 or 8 bits are loaded whole on each card."""
     if gpus == 1:
         return ("ddp",)

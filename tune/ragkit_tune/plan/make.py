@@ -26,11 +26,12 @@ from ragkit_tune.plan.fit import (
     choose,
     first_training,
     may_quantize,
+    shardings,
     table,
 )
 from ragkit_tune.plan.flops import step_flops
 from ragkit_tune.plan.lengths import Lengths, own_limit, read_lengths, tokenizer_file
-from ragkit_tune.plan.memory import Sharding, step_memory
+from ragkit_tune.plan.memory import step_memory
 from ragkit_tune.plan.probe import Measured, probe
 from ragkit_tune.plan.shape import Shape, read_shape
 from ragkit_tune.plan.time import Cost, cost, seconds
@@ -260,9 +261,9 @@ def _remedy(
     """Say in one line what the smallest step needs, and which change of the recipe would fit."""
     free = replace(recipe, micro_batch=0, checkpointing="auto")
     training = first_training(free, target, references=references)
-    sharding: Sharding = "fsdp" if target.gpus > 1 else "ddp"
     bits = 4 if may_quantize(free, target) else free.bits
-    smallest = replace(training, sharding=sharding if bits == free.bits else "ddp", bits=bits)
+    sharding = shardings(replace(free, sharding="auto"), target.gpus, bits)[-1]
+    smallest = replace(training, sharding=sharding, bits=bits)
     ways = choices(free, shape, lengths, smallest)
     least = round(min(way.memory.peak for way in ways) * scale)
     needed = (

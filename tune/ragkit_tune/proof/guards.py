@@ -39,11 +39,6 @@ class GuardSet:
     questions: Path
     collection: str
 
-    @property
-    def slug(self) -> str:
-        """The name as a part of a file's name."""
-        return "-".join(self.name.split())
-
 
 @dataclass(frozen=True, slots=True)
 class GuardTask:
@@ -52,11 +47,6 @@ class GuardTask:
     name: str
     task: str
     measure: str
-
-    @property
-    def slug(self) -> str:
-        """The name as a part of a file's name."""
-        return self.name.replace(":", "-")
 
 
 Guard = GuardSet | GuardTask

@@ -131,7 +131,7 @@ class Measuring:
 
     def _measure_guard(self, evaluations: Evaluations, guard: Guard) -> Difference:
         """Measure what a search finds, or what a language model answers."""
-        name = f"guard-{guard.slug}"
+        name = _file_name(guard)
         if isinstance(guard, GuardTask):
             row = evaluations.task(name, guard.task, guard.measure)
         elif self.proof.candidate.kind == "adapter":
@@ -229,3 +229,7 @@ def _has_answers(questions: Path) -> bool:
     return any(row.get("answers") for row in rows) and all(
         row.get("answers") or row.get("answerable") is False for row in rows
     )
+
+
+def _file_name(guard: Guard) -> str:
+    return "guard-" + "-".join(guard.name.replace(":", " ").split())

@@ -146,11 +146,12 @@ class Evaluations:
             measured = _read_measured(printed, name, side)
             shared = [measure for measure in shared if measure in measured]
             files.append(str(file))
-        if not shared:
-            raise RagkitError(f"the runs of {name} share no value of {', '.join(measures)}")
-        picked = [part for measure in shared for part in ("--metric", measure)]
-        printed = self.program(["eval", "compare", *files, *picked, "--json"], self.variables)
-        if not (rows := read_differences(name, printed)):
+        rows: list[Difference] = []
+        if shared:
+            picked = [part for measure in shared for part in ("--metric", measure)]
+            printed = self.program(["eval", "compare", *files, *picked, "--json"], self.variables)
+            rows = read_differences(name, printed)
+        if not rows:
             raise RagkitError(f"the runs of {name} share no value of {', '.join(measures)}")
         return rows
 
