@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from itertools import count
 from pathlib import Path
 from statistics import median, quantiles
 from time import perf_counter, sleep
@@ -22,6 +23,7 @@ from ragkit.store.server.embedded import EmbeddedServer, stop
 ROUNDS = 400  # questions of each kind, in turns
 WARM_UP = 20
 LOAD_S = 10.0
+WARM_S = 3.0  # before it, not counted: each process has loaded what it needs
 AT_ONCE = 16
 STREAMS = 100
 UPLOADS = 30
@@ -32,7 +34,7 @@ LITELLM = (
 )
 
 Body = dict[str, object]
-ASKED = [{"role": "user", "content": "How many days of leave does a full-time employee have?"}]
+_NUMBERS = count(1)
 
 
 def run() -> str:
@@ -60,10 +62,10 @@ def _added(url: str, stub: str) -> str:
     whole: dict[str, list[float]] = {"directly": [], "through": []}
     first: dict[str, list[float]] = {"directly": [], "through": [], "answered": []}
     pieces: dict[str, list[float]] = {"directly": [], "through": [], "answered": []}
-    plain: Body = {"model": "stub", "messages": ASKED}
     with httpx.Client(timeout=30, trust_env=False) as client:
         for number in range(ROUNDS + WARM_UP):
             kept = number >= WARM_UP
+            plain: Body = {"model": "stub", "messages": _asked()}
             for name, base in (("directly", stub), ("through", f"{url}/v1")):
                 took = _whole(client, base, plain)
                 seen = _stream(client, base, plain)
@@ -79,7 +81,8 @@ def _added(url: str, stub: str) -> str:
         "### Added to the model server's own time\n",
         "A stub server in a process of its own, asked directly and through `ragkit serve` in turns,"
         f" {ROUNDS} times each, by httpx over kept connections; milliseconds, and medians of the"
-        " differences. An answer from documents searches, packs and verifies too.\n",
+        " differences. An answer from documents searches, packs and verifies too. No question is"
+        " asked twice.\n",
         "| call | p50 | p95 | p99 | added, p50 |",
         "|---|---|---|---|---|",
         _row("whole answer, directly", whole["directly"], None),
@@ -162,7 +165,7 @@ def _streams(url: str, stub: str) -> str:
 
 def _all_streams(base: str) -> float:
     async def one(client: httpx.AsyncClient) -> str:
-        body = {"model": "stub", "messages": ASKED, "stream": True}
+        body = {"model": "stub", "messages": _asked(), "stream": True}
         answer = await client.post(f"{base}/chat/completions", json=body)
         return answer.text
 
@@ -188,14 +191,16 @@ def _rate(url: str, stub: str) -> str:
         ("answered from documents", f"{url}/v1", "ragkit"),
         ("searches", f"{url}/v1", None),
     ):
-        count, seconds = _load(base, model)
+        _load(base, model, WARM_S)
+        seconds = _load(base, model, LOAD_S)
         p50, p95, p99 = (1000 * value for value in _percentiles(seconds))
-        rows.append(f"| {name} | {count / LOAD_S:.0f} | {p50:.1f} | {p95:.1f} | {p99:.1f} |")
+        rows.append(f"| {name} | {len(seconds) / LOAD_S:.0f} | {p50:.1f} | {p95:.1f} | {p99:.1f} |")
     return "\n".join(
         [
             "### Requests a second\n",
             f"{AT_ONCE} clients for {LOAD_S:.0f} s, whole answers, `--workers 2`; clients, stub and"
-            f" server share the machine's cores. For orientation: {LITELLM}.\n",
+            " server share the machine's cores. No question is asked twice. For orientation:"
+            f" {LITELLM}.\n",
             "| | requests/s | p50 ms | p95 ms | p99 ms |",
             "|---|---|---|---|---|",
             *rows,
@@ -204,27 +209,36 @@ def _rate(url: str, stub: str) -> str:
     )
 
 
-def _load(base: str, model: str | None) -> tuple[int, list[float]]:
+def _load(base: str, model: str | None, duration_s: float) -> list[float]:
+    """Ask for a while, and return the seconds of each request."""
+
     async def client_of(client: httpx.AsyncClient, until: float, seconds: list[float]) -> None:
         while perf_counter() < until:
             began = perf_counter()
             if model is None:
-                answer = await client.post(f"{base}/search", json={"query": "days of leave"})
+                query = f"days of leave in team {next(_NUMBERS)}"
+                answer = await client.post(f"{base}/search", json={"query": query})
             else:
-                body = {"model": model, "messages": ASKED}
+                body = {"model": model, "messages": _asked()}
                 answer = await client.post(f"{base}/chat/completions", json=body)
             assert answer.status_code == 200, answer.text
+            assert '"refused":true' not in answer.text, answer.text
             seconds.append(perf_counter() - began)
 
     async def every() -> list[float]:
         seconds: list[float] = []
         async with httpx.AsyncClient(timeout=60, trust_env=False) as client:
-            until = perf_counter() + LOAD_S
+            until = perf_counter() + duration_s
             await asyncio.gather(*(client_of(client, until, seconds) for _ in range(AT_ONCE)))
         return seconds
 
-    seconds = asyncio.run(every())
-    return len(seconds), seconds
+    return asyncio.run(every())
+
+
+def _asked() -> list[dict[str, str]]:
+    """Ask what the handbook says, in words that were not asked before."""
+    question = f"How many days of leave does a full-time employee of team {next(_NUMBERS)} have?"
+    return [{"role": "user", "content": question}]
 
 
 def _fill(url: str) -> None:

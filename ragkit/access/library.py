@@ -101,11 +101,19 @@ class Library:
         Raises ModelError.
         """
         from ragkit.answer.check.entailment import load_entailment
+        from ragkit.embed.local import LocalEmbedder
+        from ragkit.model.served import ServedModel
+        from ragkit.prompts.messages import build_prompt
 
         self.embedder.load()
+        if isinstance(self.embedder, LocalEmbedder):
+            self.embedder.load_program()
         if self.reranker is not None:
             self.reranker.load()
         load_entailment(self.entails)
+        if isinstance(self.model, ServedModel):
+            self.model.load()
+            build_prompt("", (), budget_tokens=0)  # loads what fills in templates
 
     def name(self, caller: Caller, collection: str | None) -> str:
         """Say which collection a caller means; None: his only one, or the settings'.

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import os
 import threading
-from collections.abc import AsyncGenerator, Coroutine
+from collections.abc import AsyncGenerator, Coroutine, Iterator, Sequence
 from contextlib import aclosing
 from queue import SimpleQueue
 from typing import Any, Generic, Self, TypeVar
@@ -53,6 +53,7 @@ class Pieces(Generic[T]):
     def __init__(self, source: AsyncGenerator[T, None]) -> None:
         self._pump = _Pump(source)
         self._begun = self._ended = False
+        self._batch: Iterator[T] = iter(())
 
     def __iter__(self) -> Self:
         return self
@@ -60,19 +61,22 @@ class Pieces(Generic[T]):
     def __next__(self) -> T:
         if self._ended:
             raise StopIteration
+        for item in self._batch:
+            return item
         if not self._begun:
             self._begun = True
             self._pump.begin()
             if (cancellation := current_cancellation()) is not None:
                 cancellation.add(self)
-        item = self._pump.queue.get()
-        if isinstance(item, _End):
+        batch = self._pump.queue.get()
+        if isinstance(batch, _End):
             self._ended = True
-            if item.error is not None:
-                raise item.error
+            if batch.error is not None:
+                raise batch.error
             check_cancelled()  # a stream that was cut off is not to be taken for a short one
             raise StopIteration
-        return item
+        self._batch = iter(batch)
+        return next(self._batch)
 
     def close(self) -> None:
         """Stop the generator and wait until it has let go of what it held; twice is once."""
@@ -98,12 +102,17 @@ class _End:
 
 
 class _Pump(Generic[T]):
-    """Moves what the generator yields into a queue; the iterator refers to it, never it to that."""
+    """Moves what the generator yields into a queue; the iterator refers to it, never it to that.
+
+    What it yields without waiting is moved together: waking the other thread costs more than an
+    item.
+    """
 
     def __init__(self, source: AsyncGenerator[T, None]) -> None:
-        self.queue: SimpleQueue[T | _End] = SimpleQueue()
+        self.queue: SimpleQueue[Sequence[T] | _End] = SimpleQueue()
         self.done = threading.Event()
         self._source = source
+        self._items: list[T] = []  # not in the queue yet
         self._task: asyncio.Task[None] | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
 
@@ -124,10 +133,19 @@ class _Pump(Generic[T]):
         self._task.cancel()
 
     def _finish(self, task: asyncio.Task[None]) -> None:
+        self._hand_over()
         self.queue.put(_End(None if task.cancelled() else task.exception()))
         self.done.set()
 
     async def _move(self) -> None:
+        loop = asyncio.get_running_loop()
         async with aclosing(self._source) as source:
             async for item in source:
-                self.queue.put(item)
+                if not self._items:
+                    loop.call_soon(self._hand_over)  # once the generator waits
+                self._items.append(item)
+
+    def _hand_over(self) -> None:
+        items, self._items = self._items, []
+        if items:
+            self.queue.put(items)

@@ -9,21 +9,29 @@ MAX_EVENT_BYTES: Final = 4 << 20  # arbitrary; an event is a few hundred bytes
 DONE: Final = b"[DONE]"  # the data of the last one
 
 
-async def read_events(pieces: AsyncIterable[bytes]) -> AsyncGenerator[bytes, None]:
-    """Cut a stream of bytes into events, wherever its pieces were cut.
+class EventCutter:
+    """Cuts a stream of bytes into events, wherever its pieces were cut.
 
-    An event is without the empty line after it; one that has none is left out. Raises ValueError
-    for one that is too long.
+    An event is without the empty line after it; one that has none is left out.
     """
-    buffer = b""
-    async for piece in pieces:
-        buffer += piece.replace(b"\r", b"")
-        *events, buffer = buffer.split(b"\n\n")
-        for event in events:
-            if event.strip():
-                yield event
-        if len(buffer) > MAX_EVENT_BYTES:
+
+    def __init__(self) -> None:
+        self._buffer = b""
+
+    def take(self, piece: bytes) -> list[bytes]:
+        """Return the events that end in this piece. Raises ValueError for one that is too long."""
+        *events, self._buffer = (self._buffer + piece.replace(b"\r", b"")).split(b"\n\n")
+        if len(self._buffer) > MAX_EVENT_BYTES:
             raise ValueError("an event without an end")
+        return [event for event in events if event.strip()]
+
+
+async def read_events(pieces: AsyncIterable[bytes]) -> AsyncGenerator[bytes, None]:
+    """Yield the events of a stream of bytes, as `EventCutter` cuts them. Raises ValueError."""
+    cutter = EventCutter()
+    async for piece in pieces:
+        for event in cutter.take(piece):
+            yield event
 
 
 def data_of(event: bytes) -> bytes:

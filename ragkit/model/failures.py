@@ -13,15 +13,11 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
-from typing import TYPE_CHECKING
 
 from ragkit.errors import ModelServerBusyError, ModelServerError
 from ragkit.model.quoting import quoted
 from ragkit.model.server import ModelServer, served
 from ragkit.model.statuses import is_busy, may_pass, status_meaning
-
-if TYPE_CHECKING:
-    import openai
 
 _MAX_NAMES = 20  # in one message
 
@@ -54,14 +50,27 @@ class StreamFaultError(Exception):
         self.is_transient = is_transient
 
 
+class AnswerStatusError(Exception):
+    """A server answered with another status than 200, and perhaps an error in OpenAI's form."""
+
+    def __init__(self, status: int, headers: Mapping[str, str], body: object) -> None:
+        super().__init__(f"status {status}")
+        self.status = status
+        self.headers = headers
+        self.body = body
+
+
 def foreign_errors() -> tuple[type[Exception], ...]:
-    """Return the errors that a try can raise: the client's, and those that odd bodies provoke."""
+    """Return the errors that a try can raise: the clients', and those that odd bodies provoke."""
+    import aiohttp
     import openai
 
     return (
         openai.OpenAIError,
+        aiohttp.ClientError,
         TimeoutError,
         StreamFaultError,
+        AnswerStatusError,
         ValueError,
         KeyError,
         IndexError,
@@ -72,21 +81,20 @@ def foreign_errors() -> tuple[type[Exception], ...]:
 
 async def explain(error: Exception, server: ModelServer, model: str = "") -> Failure:
     """Return the failure that an error means; for an unknown model, name the models served."""
+    import aiohttp
     import openai
 
     if isinstance(error, StreamFaultError):
         return Failure(server, str(error), error.is_transient, elsewhere=error.is_transient)
-    if isinstance(error, openai.APIConnectionError):
+    if isinstance(error, AnswerStatusError):
+        return await _status(error, server, model)
+    if isinstance(error, openai.APIStatusError):
+        answer = AnswerStatusError(error.status_code, error.response.headers, error.body)
+        return await _status(answer, server, model)
+    if isinstance(error, openai.APIConnectionError | aiohttp.ClientError):
         return _connection(error, server)
     if isinstance(error, TimeoutError):
         return _silence(server)
-    if isinstance(error, openai.APIStatusError):
-        return await _status(error, server, model)
-    if isinstance(error, openai.APIError) and not isinstance(
-        error, openai.APIResponseValidationError
-    ):
-        problem = f"broke its answer off with an error{_words(error, server)}: see its log"
-        return Failure(server, problem, is_transient=True)
     problem = (
         f"gave no proper OpenAI-style answer ({type(error).__name__}): see its log, and check"
         " that RAGKIT_LLM_URL is such an API's base, usually ending in /v1"
@@ -99,7 +107,7 @@ def _silence(server: ModelServer) -> Failure:
     return Failure(server, problem)
 
 
-def _connection(error: openai.APIConnectionError, server: ModelServer) -> Failure:
+def _connection(error: Exception, server: ModelServer) -> Failure:
     import openai
 
     causes = list(_causes(error))
@@ -107,13 +115,13 @@ def _connection(error: openai.APIConnectionError, server: ModelServer) -> Failur
     if unfit:
         return Failure(server, unfit)
     names = {type(cause).__name__ for cause in causes}
-    if "ConnectTimeout" in names:
+    if names & {"ConnectTimeout", "ConnectionTimeoutError"}:
         problem = "cannot be reached: start it, or correct RAGKIT_LLM_URL"
     elif isinstance(error, openai.APITimeoutError):
         return _silence(server)
     elif any(isinstance(cause, ConnectionRefusedError) for cause in causes):
         problem = "refuses connections: start it, or correct RAGKIT_LLM_URL"
-    elif "ConnectError" in names:
+    elif names & {"ConnectError", "ClientConnectorError"}:
         problem = "cannot be connected to: check that it runs and that RAGKIT_LLM_URL is right"
     else:
         problem = "broke the connection before its answer was complete: see its log, then ask again"
@@ -130,8 +138,8 @@ def address_problem(error: BaseException, setting: str) -> str:
     return ""
 
 
-async def _status(error: openai.APIStatusError, server: ModelServer, model: str) -> Failure:
-    status, words = error.status_code, _words(error, server)
+async def _status(error: AnswerStatusError, server: ModelServer, model: str) -> Failure:
+    status, words = error.status, quoted_words(error.body, server)
     meaning = status_meaning(status)
     if meaning == "denied":
         reason = "no API key was given" if server.api_key is None else "the API key is wrong"
@@ -144,7 +152,7 @@ async def _status(error: openai.APIStatusError, server: ModelServer, model: str)
             " budget or serve the model with a longer context"
         )
         return Failure(server, problem, elsewhere=False)
-    wait_s = retry_after_s(error.response.headers.get("retry-after", ""))
+    wait_s = retry_after_s(error.headers.get("retry-after", ""))
     if meaning == "busy":
         when = f"in {wait_s:.0f} s" if wait_s else "later"
         problem = f"takes no more requests now ({status}{words}): try again {when}"
@@ -215,8 +223,7 @@ def _causes(error: BaseException) -> Iterator[BaseException]:
         cause = cause.__cause__ or cause.__context__
 
 
-def _words(error: openai.APIError, server: ModelServer) -> str:
-    """Quote the server's message, if there is one."""
-    body = error.body
+def quoted_words(body: object, server: ModelServer) -> str:
+    """Quote the message of a server's error, if there is one, for the end of a phrase."""
     words = body.get("message") if isinstance(body, dict) else None
     return f"; {quoted(words, server.api_key)}" if isinstance(words, str) and words.strip() else ""

@@ -1,7 +1,7 @@
 """A language model behind one or several OpenAI-compatible servers.
 
-It speaks through the openai client and not LangChain's ChatOpenAI, which drops the reasoning that
-vLLM sends beside the text.
+It speaks to them itself and not through LangChain's ChatOpenAI, which drops the reasoning that vLLM
+sends beside the text.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from ragkit.model.bridge import Pieces, run
 from ragkit.model.choice import default_model
-from ragkit.model.exchange import exchange
+from ragkit.model.exchange import exchange, open_session
 from ragkit.model.failover import Failover, Tries, prefix_hash
 from ragkit.model.failures import foreign_errors
 from ragkit.model.limits import Piece, bounded
@@ -25,6 +25,7 @@ from ragkit.model.wire import request_body
 from ragkit.types import Decoding, Message
 
 if TYPE_CHECKING:
+    import aiohttp
     import openai
 
 
@@ -56,6 +57,7 @@ class ServedModel:
         self._tokenizer = tokenizer
         self._context = context_tokens
         self._ask_after = 0.0
+        self._opened: tuple[asyncio.AbstractEventLoop, aiohttp.ClientSession] | None = None
         self._clients: dict[ModelServer, tuple[asyncio.AbstractEventLoop, openai.AsyncOpenAI]] = {}
 
     @property
@@ -72,6 +74,15 @@ class ServedModel:
     def counting(self) -> str:
         """Say how `count_tokens` counts; known once it has counted something."""
         return self._tokens.how
+
+    def load(self) -> None:
+        """Load the clients and the tokenizer, if there is one; no server is asked.
+
+        Raises ModelError when the tokenizer that the settings name is not there.
+        """
+        foreign_errors()  # of both clients
+        if self._name is not None:
+            self._tokens.load()
 
     def stream(
         self, messages: Sequence[Message], decoding: Decoding | None = None
@@ -120,10 +131,19 @@ class ServedModel:
     def _exchange(
         self, server: ModelServer, body: dict[str, Any], prefix: str
     ) -> AsyncGenerator[Piece, None]:
-        return exchange(self._client(server), server, body, prefix)
+        return exchange(self._session(server.timeout_s), server, body, prefix)
+
+    def _session(self, timeout_s: float) -> aiohttp.ClientSession:
+        """Keep one session for all answers; it belongs to the loop that it is on."""
+        loop = asyncio.get_running_loop()
+        if self._opened is None or self._opened[0] is not loop:
+            session = open_session(timeout_s)
+            self._opened = (loop, session)
+            weakref.finalize(self, _let_go, loop, session)
+        return self._opened[1]
 
     def _client(self, server: ModelServer) -> openai.AsyncOpenAI:
-        """Keep one client for each server, for its connections; it belongs to the loop it is on."""
+        """Keep one client for each server that counts, on the loop that it is on."""
         loop = asyncio.get_running_loop()
         entry = self._clients.get(server)
         if entry is None or entry[0] is not loop:
@@ -133,6 +153,8 @@ class ServedModel:
         return entry[1]
 
 
-def _let_go(loop: asyncio.AbstractEventLoop, client: openai.AsyncOpenAI) -> None:
+def _let_go(
+    loop: asyncio.AbstractEventLoop, client: openai.AsyncOpenAI | aiohttp.ClientSession
+) -> None:
     if loop.is_running():
         asyncio.run_coroutine_threadsafe(client.close(), loop)

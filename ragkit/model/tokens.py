@@ -51,6 +51,10 @@ class TokenCounter:
         self._looked = False
         self._kept: dict[str, int] = {}
 
+    def load(self) -> None:
+        """Load the tokenizer, if it is here. Raises ModelError."""
+        self._own()
+
     def count(self, texts: Sequence[str]) -> Sequence[int]:
         """Count each text's tokens, without special ones.
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Final
 
 from ragkit.errors import SettingsError
@@ -21,7 +22,7 @@ from ragkit.prompts.packing import (
 )
 from ragkit.prompts.templates import PromptLanguage, Templates
 from ragkit.text.language import language
-from ragkit.text.length import estimate_tokens
+from ragkit.text.length import estimate_tokens, most_tokens
 from ragkit.text.markers import without_markers
 from ragkit.types import Hit, Message, Turn
 
@@ -33,6 +34,7 @@ REFUSAL: Final[dict[PromptLanguage, str]] = {
 # A chat template's own tokens around messages: roles and marks, and the system lines of some.
 _AROUND_TOKENS: Final = 64
 _AROUND_EACH_TOKENS: Final = 8
+_JOINING_TOKENS: Final = 16  # arbitrary: how many more a source may have between its neighbours
 PACKING: Final = "1"  # goes into a prompt's version: change it when the packing changes
 
 # Marks that could be read as structure: our own tags, and the control tokens of common chat
@@ -102,12 +104,14 @@ def build_prompt(
     )
     turns = writing.turns_with_room(history, budget_tokens)
     previous = [hit for turn in turns for hit in turn.used]
-    budget = min(budget_tokens, writing.room([], turns))
+    budget = budget_tokens
+    if not writing.has_room([], turns, budget_tokens):
+        budget = min(budget_tokens, writing.room([], turns))
     added = list(order(writing.packed(passages, previous, budget)))
     # A text may have more tokens than its parts.
-    while len(added) > 1 and writing.room(added, turns) < 0:
+    while len(added) > 1 and not writing.has_room(added, turns):
         added.remove(_worst(added, passages))
-    if added and writing.room(added, turns) < 0:
+    if added and not writing.has_room(added, turns):
         best = cut_to_fit(added[0], lambda hit: writing.room([hit], turns) >= 0)
         added = [best] if best else []
     if passages and not added and not previous:
@@ -156,10 +160,23 @@ class _Writing:
         self._templates = templates
         self._count = count
         self._limit_tokens = limit_tokens
+        self._highest = 0  # number of a source
+        # The messages written last, and of what.
+        self._written: tuple[tuple[list[Hit], list[Turn]], tuple[Message, ...]] | None = None
 
     def messages(self, added: Sequence[Hit], turns: Sequence[Turn]) -> tuple[Message, ...]:
+        wanted = ([*added], [*turns])
+        if self._written is None or self._written[0] != wanted:
+            self._written = (wanted, self._messages(added, turns))
+        return self._written[1]
+
+    @cached_property
+    def _rules(self) -> Message:
         rules = self._templates.render("system", self.language, refusal=REFUSAL[self.language])
-        written = [Message("system", rules)]
+        return Message("system", rules)
+
+    def _messages(self, added: Sequence[Hit], turns: Sequence[Turn]) -> tuple[Message, ...]:
+        written = [self._rules]
         number = 0
         for turn in turns:
             question = self._question_message(turn.question, turn.used, number)
@@ -171,27 +188,57 @@ class _Writing:
 
     def room(self, added: Sequence[Hit], turns: Sequence[Turn]) -> int:
         """Return the tokens left of the context, negative when there are too many."""
-        messages = self.messages(added, turns)
-        around = _AROUND_TOKENS + _AROUND_EACH_TOKENS * len(messages)
+        return self._left_by(self.messages(added, turns))
+
+    def has_room(self, added: Sequence[Hit], turns: Sequence[Turn], tokens: int = 0) -> bool:
+        """Tell whether so many tokens are left of the context.
+
+        The last message, which is new with every question, is counted only where the tokens of its
+        sources and a token for each other byte are too many: a server that counts need not be
+        asked for every question.
+        """
+        *earlier, last = self.messages(added, turns)
+        limit = self._left_by(earlier, 1) - self._most(last.content, added, turns)
+        return limit >= tokens or self.room(added, turns) >= tokens
+
+    def _left_by(self, messages: Sequence[Message], more: int = 0) -> int:
+        """Return the tokens that messages leave of the context, with so many more to come."""
+        around = _AROUND_TOKENS + _AROUND_EACH_TOKENS * (len(messages) + more)
         return self._limit_tokens - around - sum(self._count([m.content for m in messages]))
+
+    def _most(self, content: str, added: Sequence[Hit], turns: Sequence[Turn]) -> int:
+        """Return a number of tokens that the last message does not exceed."""
+        most, number = 0, sum(len(turn.used) for turn in turns)
+        costs = self._count([self._numbered(hit) for hit in added]) if added else []
+        for n, (hit, cost) in enumerate(zip(added, costs, strict=True), number + 1):
+            before, block, after = content.partition(source_block(n, hit))
+            if block:  # as it is, unless a user's template changes it
+                content = before + after
+                most += cost + _JOINING_TOKENS
+        return most + most_tokens(content)
+
+    def _numbered(self, hit: Hit) -> str:
+        """Write a source as it is counted, with the highest possible number.
+
+        It gets its own number only when it is placed.
+        """
+        return source_block(self._highest, hit) + "\n\n"
 
     def turns_with_room(self, history: Sequence[Turn], budget_tokens: int) -> list[Turn]:
         turns = list(history)
         blocks = [source_block(0, hit) for turn in turns for hit in turn.used]
         dear = bool(blocks) and sum(self._count(blocks)) > 2 * budget_tokens
-        if dear or (blocks and self.room([], turns) < budget_tokens):
+        if dear or (blocks and not self.has_room([], turns, budget_tokens)):
             turns = [Turn(turn.question, without_markers(turn.answer)) for turn in turns]
-        while turns and self.room([], turns) < budget_tokens:
+        while turns and not self.has_room([], turns, budget_tokens):
             turns.pop(0)
         return turns
 
     def packed(self, passages: Sequence[Hit], previous: Sequence[Hit], budget: int) -> list[Hit]:
         """Choose the passages that fit and are not shown yet, best first."""
         candidates = drop_repeated(passages, previous)
-        # The highest possible number: a source gets its number only when it is placed.
-        last = len(previous) + len(candidates)
-        blocks = [source_block(last, hit) + "\n\n" for hit in candidates]
-        costs = self._count(blocks) if blocks else []
+        self._highest = last = len(previous) + len(candidates)
+        costs = self._count([self._numbered(hit) for hit in candidates]) if candidates else []
         chosen = [candidates[index] for index in choose_fitting(candidates, costs, budget)]
         if candidates and not chosen:
             best = cut_to_fit(candidates[0], lambda hit: self._fits(last, hit, budget))

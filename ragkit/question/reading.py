@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Literal
 
 from ragkit.question.answer_kinds import INTERROGATIVE, Kind, expected_kinds
@@ -89,6 +90,7 @@ class Question:
         return self.words.union(c for c in "".join(self.runs) if not is_function_character(c))
 
 
+@lru_cache(maxsize=256)  # arbitrary: an answer reads its question several times
 def read_question(text: str) -> Question:
     """Split a question into its parts.
 

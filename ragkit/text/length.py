@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from unicodedata import normalize
 
 from ragkit.text.analyse import CJK
 
@@ -20,3 +21,18 @@ def estimate_tokens(text: str) -> int:
     """
     single = len(_ONE_TOKEN.findall(text))
     return single + -(-(len(text) - single) // 3)
+
+
+def most_tokens(text: str) -> int:
+    """Return a number of tokens that a text does not exceed, whatever the vocabulary.
+
+    One for each byte, of its NFKC form where that has more, as some tokenizers make it first; and
+    one for the space that some put before a text.
+
+    >>> most_tokens("航空 ab"), most_tokens("½")
+    (10, 6)
+    """
+    size = len(text.encode("utf-8", "replace"))
+    if not text.isascii():
+        size = max(size, len(normalize("NFKC", text).encode("utf-8", "replace")))
+    return size + 1

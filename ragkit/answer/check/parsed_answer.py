@@ -68,7 +68,9 @@ def parse_answer(
     hidden = {marker.start for marker in find_markers(text)} - {
         m.start for m in find_markers(unquoted)
     }
-    visible = "".join("(" if i in hidden else c for i, c in enumerate(text))
+    visible = text
+    if hidden:
+        visible = "".join("(" if i in hidden else c for i, c in enumerate(text))
     sentences = []
     parts = split_statements(visible)
     quoting = _quoting(parts, quoted_spans)
@@ -97,10 +99,11 @@ def _quoting(
 
 def blank_out(text: str, spans: Iterable[Span]) -> str:
     """Replace some stretches by spaces, so that every offset stays the same."""
-    characters = list(text)
-    for span in spans:
-        characters[span.start : span.end] = " " * (span.end - span.start)
-    return "".join(characters)
+    pieces, position = [], 0
+    for span in sorted(spans, key=lambda span: span.start):
+        pieces += [text[position : span.start], " " * (span.end - max(position, span.start))]
+        position = max(position, span.end)
+    return "".join([*pieces, text[position:]])
 
 
 def _full_quotations(
@@ -112,9 +115,11 @@ def _full_quotations(
     without them.
     """
     markers_by_start = {marker.start: marker for marker in find_markers(text)}
-    within, places = _squeezed(text)
+    within, places = _squeezed(text), list[int]()
     for citation, quote in _forms(citations, stored):
         at = within.find(quote)
+        if at >= 0 and not places:
+            places = _places(text)
         while at >= 0:
             end = places[at + len(quote) - 1] + 1
             while (gap := _AFTER_QUOTE.match(text, end)) and (
@@ -138,16 +143,19 @@ def _forms(
         if citation.quote.startswith("|"):
             head = head_above(stored.get(citation.document) or "", citation.start)
             written.append(rows_text(citation.quote, head))
-        for quote in dict.fromkeys(_squeezed(form)[0] for form in written):
+        for quote in dict.fromkeys(_squeezed(form) for form in written):
             if quote:
                 yield citation, quote
 
 
-def _squeezed(text: str) -> tuple[str, list[int]]:
-    """Remove white space and markers, and return the original place of each character."""
-    plain = without_markers(text)
-    places = [i for i, character in enumerate(plain) if not character.isspace()]
-    return "".join(plain[i] for i in places), places
+def _squeezed(text: str) -> str:
+    """Remove white space and markers."""
+    return "".join(without_markers(text).split())
+
+
+def _places(text: str) -> list[int]:
+    """Return the place of each character that `_squeezed` leaves."""
+    return [i for i, character in enumerate(without_markers(text)) if not character.isspace()]
 
 
 def _list_numbers(text: str) -> Iterator[Span]:

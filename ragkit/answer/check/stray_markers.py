@@ -14,6 +14,7 @@ _TOKEN = re.compile(rf"({MARKER.pattern})|([ \t]+)|[^ \t\[［【]+|.", re.DOTALL
 _OPEN = re.compile(
     rf"[\[［【]\s{{0,2}}(?:{NUMBERS}(?:\s{{0,2}}(?:[,，、;；\-–]\s{{0,2}})?|\s{{0,2}}{NOTE}))?\Z"
 )
+_BRACKET = re.compile(r"[\[［【]")
 _CLOSING = frozenset("\n.,;:!?)]}…，。；：！？、）】」』”’\"'")
 _JSON = re.compile(r"\s*(?:\{|\[\s*[\"{])")
 _UNDECIDED = re.compile(r"\s{0,20}(?:\[\s{0,20})?\Z")
@@ -75,6 +76,9 @@ class MarkerFilter:
 
     def take(self, piece: str) -> str:
         """Return all text so far that can be passed on."""
+        if self._is_plain(piece):
+            self._last = (self._last + piece)[-_LONGEST:]
+            return piece
         self._held += piece
         if self._json is None and _UNDECIDED.match(self._held):
             return ""
@@ -92,6 +96,15 @@ class MarkerFilter:
         """Return the text that was held back, as nothing follows."""
         text = self._pass(self._held)
         return text + (self._blanks if self._blanks_after is None else "")
+
+    def _is_plain(self, piece: str) -> bool:
+        """Tell whether a piece passes as it is: no marker or blanks are held back or begin in it.
+
+        Most pieces of an answer are such.
+        """
+        is_begun = self._json is False and not self._held
+        is_open = self._blanks or self._blanks_after is not None or piece[-1:] in {"", " ", "\t"}
+        return is_begun and not is_open and not _BRACKET.search(piece)
 
     def _pass(self, text: str) -> str:
         passed: list[str] = []

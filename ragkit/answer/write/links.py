@@ -57,6 +57,8 @@ _URL = re.compile(
     re.IGNORECASE,
 )
 _TRAILING = ".,;:!?)}'*_~|\\"
+# What a URL or a break cannot do without; most words have none of it.
+_TELLING = re.compile(rf"[:：<\]&]|[.．](?=[!-~{_WIDE}])")
 _BREAKS = re.compile(
     r"(?P<harmless></?(?:b|br|code|em|i|kbd|strong|sub|sup|u)/?>|&(?:amp|lt|gt|quot|nbsp|apos|#39);)"
     r"|(?P<bracket>\])(?=[(:])|(?P<angle><)(?=[A-Za-z/!?]|[^<>@]*@)|(?P<entity>&)(?=#?\w{1,32};)",
@@ -140,6 +142,8 @@ class _Unwrapping:
         self._held = ""
 
     def take(self, piece: str) -> str:
+        if not self._held and not _OPENER.search(piece):
+            return piece
         return self._pass(self._held + piece, final=False)
 
     def end(self) -> str:
@@ -253,11 +257,14 @@ class _Breaking:
             return ""
         text = "".join((*self._held, piece[:cut]))
         self._held = [piece[cut:]]
-        return _RUN.sub(self._word, text)
+        return self._broken(text)
 
     def end(self) -> str:
         text, self._held = "".join(self._held), []
-        return _RUN.sub(self._word, text)
+        return self._broken(text)
+
+    def _broken(self, text: str) -> str:
+        return _RUN.sub(self._word, text) if _TELLING.search(text) else text
 
     def _word(self, match: re.Match[str]) -> str:
         word, following = match[0], match.string[match.end() : match.end() + 1]
@@ -290,6 +297,7 @@ def _urls(text: str) -> list[str]:
     return [
         word[url.start() : url.end()].rstrip(_TRAILING)
         for word in _RUN.findall(text)
+        if _TELLING.search(word)
         for url in _URL.finditer(_folded(word))
     ]
 

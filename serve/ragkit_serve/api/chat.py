@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import AsyncExitStack, aclosing
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
 from fastapi import APIRouter, Request
@@ -68,7 +69,9 @@ async def _admitted(request: Request, asked: ChatRequest, caller: Caller) -> Res
             return await pass_through.augmented(
                 state, asked, body, caller, name, held, place, record, server
             )
-        question = await in_thread(place, lambda: Question(state, asked, caller, name, server))
+        make = partial(Question, state, asked, caller, name, server)
+        # Only a kept conversation is looked up.
+        question = await in_thread(place, make) if asked.options.conversation else make()
         if question.task is None:
             record.question(question.text, collection=question.collection)
         else:

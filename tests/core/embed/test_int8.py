@@ -57,6 +57,18 @@ def test_the_default_model_is_loaded_so() -> None:
     assert isinstance(load_int8(find_model(bundled.NAME).folder), Int8Encoder)
 
 
+def test_a_program_gives_the_same_vectors() -> None:
+    embedder = LocalEmbedder()
+    queries = [embedder.embed_query(text) for text in TEXTS]
+    passages = embedder.embed_passages(TEXTS[:2] * 2 + TEXTS[3:4])
+    embedder.load_program()
+    for text, vector in zip(TEXTS, queries, strict=True):
+        assert np.array_equal(embedder.embed_query(text), vector)
+    assert np.array_equal(embedder.embed_passages(TEXTS[:2] * 2 + TEXTS[3:4]), passages)
+    embedder.load_program()  # a second time changes nothing
+    assert np.array_equal(embedder.embed_query(TEXTS[0]), queries[0])
+
+
 def test_vectors_are_those_of_floating_point(exact: LocalEmbedder) -> None:
     embedder = LocalEmbedder()
     cosines = (embedder.embed_passages(TEXTS) * exact.embed_passages(TEXTS)).sum(axis=1)

@@ -87,3 +87,13 @@ def test_a_forked_child_has_a_loop_of_its_own() -> None:
     if child == 0:
         os._exit(0 if event_loop() is not parents and run(asyncio.sleep(0, 7)) == 7 else 1)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
+def test_what_comes_together_is_handed_over_together() -> None:
+    pieces = Pieces(count([], fail=True))
+    assert next(pieces) == 1
+    assert pieces._pump.done.wait(60)
+    assert pieces._pump.queue.qsize() == 1  # the end: 2 came with 1
+    assert next(pieces) == 2
+    with pytest.raises(KeyError, match="lost"):
+        next(pieces)

@@ -265,3 +265,26 @@ def test_many_at_once_share_one_connection_pool() -> None:
 def test_what_is_no_url(url: str) -> None:
     with pytest.raises(SettingsError, match="RAGKIT_LLM_URL must look like http://127"):
         ServedModel([url], "stub").stream(ASKED)
+
+
+def test_loading_asks_no_server() -> None:
+    with StubServer() as server:
+        model(server).load()
+    assert server.requests == []
+
+
+def test_a_proxy_of_the_environment_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    with StubServer() as proxy:
+        monkeypatch.setenv("http_proxy", proxy.url.removesuffix("/v1"))
+        monkeypatch.delenv("no_proxy", raising=False)
+        monkeypatch.delenv("NO_PROXY", raising=False)
+        with pytest.raises(ModelServerError, match="no such path"):
+            complete(ServedModel(["http://model.invalid/v1"], "stub", tries=ONCE), ASKED)
+    assert proxy.requests[0].path == "http://model.invalid/v1/chat/completions"
+
+
+def test_a_name_and_password_in_the_url_are_sent() -> None:
+    with StubServer() as server:
+        url = server.url.replace("://", "://ada:secret@")
+        complete(ServedModel([url], "stub", tries=ONCE), ASKED)
+    assert server.chats[0].headers["authorization"] == "Basic YWRhOnNlY3JldA=="

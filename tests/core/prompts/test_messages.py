@@ -4,6 +4,7 @@ import random
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -281,6 +282,37 @@ def test_the_whole_prompt_and_the_answer_fit_into_the_context(
     assert sum(text.count("</source>") for text in shown) == len(prompt.used)
     new = [source_block(9, one) for one in prompt.used if one.chunk < 100]
     assert sum(count(new)) <= budget
+
+
+def test_a_new_question_is_counted_only_where_it_could_be_too_long() -> None:
+    passages = [hit(f"Passage {n} says so. " * 9, chunk=n) for n in range(4)]
+    counted: list[str] = []
+
+    def noting(texts: Sequence[str]) -> list[int]:
+        counted.extend(texts)
+        return count(texts)
+
+    def asking(question: str, context: int) -> list[str]:
+        counted.clear()
+        build_prompt(
+            question, passages, budget_tokens=300, count=noting, context_tokens=context,
+            max_answer_tokens=100,
+        )  # fmt: skip
+        return [text for text in counted if question in text]
+
+    assert asking("Is it so?", 8192) == []
+    assert asking("Is it not so?", 1000) != []
+
+
+def test_a_template_that_changes_the_sources_is_counted_as_it_is_written(tmp_path: Path) -> None:
+    (tmp_path / "user.en.jinja").write_text("{{ sources | join | upper }}" * 3 + "{{ question }}")
+    passages = [hit(f"Passage {n} says so. " * 9, chunk=n) for n in range(4)]
+    prompt = build_prompt(
+        "Is it so?", passages, budget_tokens=300, count=count, context_tokens=1100,
+        max_answer_tokens=100, templates=Templates(tmp_path),
+    )  # fmt: skip
+    assert 0 < len(prompt.used) < 4
+    assert sum(count([message.content for message in prompt.messages])) <= 1000
 
 
 def test_a_context_that_is_filled_to_the_brim_is_never_exceeded() -> None:
