@@ -1,8 +1,8 @@
 """One ingestion, measured in a process of its own; benchmarks/pipeline.py starts it.
 
-python -m benchmarks.pipeline_once HOME FOLDER free|real ROUNDS. Prints JSON: seconds, CPU seconds
-by process, of them those after the last document was stored, and the peak of memory, for each of
-so many rounds over the folder.
+python -m benchmarks.pipeline_once HOME FOLDER free|real ROUNDS MODEL. Prints JSON: seconds, CPU
+seconds by process, of them those after the last document was stored, and the peak of memory, for
+each of so many rounds over the folder.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 DIMENSION = 384
 
 
-def main(home: str, folder: str, embedder: str, rounds: str) -> None:
-    settings = Settings(home=Path(home))
+def main(home: str, folder: str, embedder: str, rounds: str, model: str) -> None:
+    settings = Settings(home=Path(home), embed_model=model)
     local._load = lru_cache(local._load)  # loaded before the clock starts
     with tempfile.TemporaryDirectory() as small:
         Path(small, "warm.txt").write_text("Warm up.")

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from ragkit.contracts import Vectors
     from ragkit.store.jobs.lease import Held
     from ragkit.store.session import Session
+    from ragkit.text.analysers import ChunkTerms
 
     Done = Sequence[tuple[Held, Mapping[str, object] | None]]  # jobs with figures for the ledger
 
@@ -93,17 +94,20 @@ class Storing(Lookups):
         job: Held | None = None,
         source: int | None = None,
         figures: Mapping[str, object] | None = None,
+        terms: ChunkTerms | None = None,
     ) -> Document:
         """Add or replace a document; a job is marked done in the same transaction.
 
-        `figures` are stored with the job. `source` is the upload it was made of. The content that
+        `figures` are stored with the job. `terms` are those of the chunks, where they are known, to
+        save making them. `source` is the upload it was made of. The content that
         it replaces stays where another file has the same: see `ragkit.store.documents.copies`.
         Raises LeaseLostError when the job is no longer its holder's, NotFoundError when a later
         upload has replaced this one, IngestError when its sender may not put it there by now,
         OtherModelError for vectors of another space than the collection's.
         """
         done = None if job is None else [(job, figures)]
-        stored = self._put(collection, [(document, vectors)], space, done=done, source=source)[0]
+        entries = [(document, vectors)]
+        stored = self._put(collection, entries, space, made=[terms], done=done, source=source)[0]
         if stored is None:
             assert job is not None, "a document without a job is stored"
             raise lease.lost(job)
@@ -132,7 +136,8 @@ class Storing(Lookups):
         """
         entries = [(result.document, result.vectors) for result in results]
         done = [(result.job, result.figures) for result in results]
-        return self._put(collection, entries, space, done=done)
+        made = [result.terms for result in results]
+        return self._put(collection, entries, space, made=made, done=done)
 
     @again_after_conflicts
     def _put(
@@ -141,10 +146,14 @@ class Storing(Lookups):
         entries: write.Entries,
         space: EmbeddingSpace,
         *,
+        made: Sequence[ChunkTerms | None] = (),
         done: Done | None = None,
         source: int | None = None,
     ) -> list[Document | None]:
-        """Store entries; None for one whose job, in `done`, is no longer its holder's."""
+        """Store entries; None for one whose job, in `done`, is no longer its holder's.
+
+        `made` are the terms of each, if any are known.
+        """
         if not entries:
             return []
         write.check(entries, space)
@@ -155,13 +164,15 @@ class Storing(Lookups):
             if self._keep_versions:
                 versions.add_collection_of_versions(session, number)
         order = sorted(range(len(entries)), key=lambda place: entries[place][0].uri)
-        batch = write.prepared([entries[place] for place in order], settings)
+        entries = [entries[place] for place in order]
+        made = [made[place] for place in order] if made else [None] * len(order)
+        batch = write.prepared(entries, made, settings)
         with self._session() as session:
             locked, current = documents.collection_row(session, collection, lock=True)
             if locked != number:
                 raise UsageError(f"The collection {collection!r} was just made anew: try again.")
             if name_from(current) != name_from(settings):  # indexed anew meanwhile
-                batch = write.prepared([entries[place] for place in order], current)
+                batch = write.prepared(entries, made, current)
             if done is not None:
                 done = [done[place] for place in order]
                 jobs = [job for job, _ in done]

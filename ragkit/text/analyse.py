@@ -10,6 +10,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Collection, Sequence
 from functools import lru_cache
+from operator import add
 
 from ragkit.text.stemmer import stemmer
 from ragkit.text.variants import fold_variants
@@ -67,6 +68,11 @@ def split(
     fold: Callable[[str], str] = fold_variants,
 ) -> list[str]:
     """Split text into words, each changed by `word`, and CJK runs, each taken apart by `run`."""
+    if text.isascii():
+        text = text.lower()
+        if text.isalnum():  # most often it is a word
+            return [word(text[:MAX_TERM_CHARS])]
+        return list(map(word, _WORD.findall(text)))
     text = nfkc(text).casefold()
     if CJK_CHARACTER.search(text) is None:  # 4 times as quick as the loop
         return list(map(word, _WORD.findall(text)))
@@ -102,7 +108,7 @@ def units(
 
 def pairs(run: str) -> Sequence[str]:
     """Take a run of CJK characters apart into overlapping pairs; a lone one stays itself."""
-    return [run[i : i + 2] for i in range(len(run) - 1)] or [run]
+    return list(map(add, run, run[1:])) or [run]
 
 
 def in_pairs(run: str, terms: Collection[str]) -> list[bool]:

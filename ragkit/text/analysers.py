@@ -13,7 +13,8 @@ from typing import Any, Final, Literal
 
 from ragkit.errors import SettingsError
 from ragkit.text.analyse import FIRST_ANALYSER, MAX_TERM_CHARS, pairs, split, stem_english, units
-from ragkit.text.terms import WordTerms
+from ragkit.text.numbering import Numbers
+from ragkit.text.terms import Terms, WordTerms
 from ragkit.text.variants import fold_variants
 
 
@@ -38,6 +39,14 @@ class Analyser:
     def pairs(self) -> bool:
         """Tell whether runs of CJK characters become overlapping pairs."""
         return self.run is pairs
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkTerms:
+    """The terms of a text's chunks, and the name of the analyser that made them."""
+
+    analyser: str
+    terms: Terms
 
 
 _STEMS: Final = {"english": "+english-stem", "none": ""}
@@ -103,6 +112,36 @@ def analyser(name: str) -> Analyser:
 def terms_by(name: str) -> WordTerms:
     """Return what makes terms of many texts by the analyser of a name, and keeps its words."""
     return WordTerms(analyser(name))
+
+
+def join_terms(parts: Sequence[Terms]) -> Terms:
+    """Join the terms of texts, in order; each name stands in it once.
+
+    >>> joined = join_terms([Terms.of([["b", "a"]]), Terms.of([[], ["c", "b"]])])
+    >>> list(joined), list(joined.names)
+    ([['b', 'a'], [], ['c', 'b']], ['b', 'a', 'c'])
+    """
+    import numpy as np
+
+    numbering = Numbers[str]()
+    moved = [numbering.of(part.names, len(part.names))[part.numbers] for part in parts]
+    lengths = [np.empty(0, np.int64), *(part.lengths for part in parts)]
+    return Terms(
+        numbering.new, np.concatenate([np.empty(0, np.int32), *moved]), np.concatenate(lengths)
+    )
+
+
+def used_terms(terms: Terms) -> Terms:
+    """Return the same terms with the names of those that occur only.
+
+    >>> list(used_terms(Terms(["a", "b", "c"], [2, 0], [2])).names)
+    ['a', 'c']
+    """
+    import numpy as np
+
+    used, numbers = np.unique(terms.numbers, return_inverse=True)
+    names = list(map(terms.names.__getitem__, used.tolist()))
+    return Terms(names, numbers.astype(np.int32), terms.lengths)
 
 
 def _as_it_is(text: str) -> str:

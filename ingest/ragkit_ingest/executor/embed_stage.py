@@ -195,7 +195,8 @@ class EmbedStage:
             self._documents.remove(document)
             task = document.split.task
             task.figures.seconds["embed"] = document.seconds
-            embedded = Embedded(task, document.split.prepared.document, document.vectors)
+            prepared = document.split.prepared
+            embedded = Embedded(task, prepared.document, document.vectors, prepared.terms)
             self._outbox.put(embedded, document.total)
 
 

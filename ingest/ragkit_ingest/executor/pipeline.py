@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 import threading
+from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
     from ragkit.settings.settings import Settings
     from ragkit.store.jobs.worker import Worker
     from ragkit.store.postgres import PostgresStore
-    from ragkit_ingest.run.steps import Prepared, Steps
+    from ragkit_ingest.run.steps import Prepared, Splitting, Steps
     from ragkit_ingest.sources.item import Item
 
 # Bounds, arbitrary: enough that no stage waits for another's next piece of work.
@@ -44,6 +45,7 @@ _PARSING_BYTES: Final = 32 << 20  # read and not yet split, for each parser; one
 _ENOUGH_FILES: Final = 64
 _ENOUGH_BYTES: Final = 1 << 20  # not yet split
 _ENOUGH_CHUNKS: Final = 2 * BATCH_CHUNKS
+_SPLIT_AHEAD: Final = 1  # texts at the splitter's while another is described
 _LOOK_S: Final = 0.2  # between looks at how far it is
 _HEARTBEAT_S: Final = 30.0
 
@@ -72,6 +74,15 @@ class Shared(Closing):
 class _Parsed:
     task: Task
     future: Future[ParsedText]
+
+
+@dataclass(frozen=True, slots=True)
+class _Splitting:
+    """What is being split, or why it cannot be; beginning that took so many seconds."""
+
+    task: Task
+    begun: Splitting | Exception
+    seconds: float
 
 
 class Pipeline:
@@ -241,17 +252,38 @@ class Pipeline:
             self._parsed.put(_Parsed(task, future))
 
     def _splitting(self) -> None:
+        """Split what is parsed; while one text is described, the next one is being split."""
         trim = Trimming()
-        while entries := self._parsed.take():
-            for parsed in entries:
-                self._split_text(parsed.task, parsed.future)
-                self._reading_room.leave(parsed.task.figures.bytes)
+        ahead: deque[_Splitting] = deque()
+        while True:
+            entries = self._parsed.take_waiting(1) if ahead else self._parsed.take()
+            ahead.extend(map(self._begin_split, entries))
+            if not ahead:
+                return
+            if len(ahead) > _SPLIT_AHEAD or not entries:
+                splitting = ahead.popleft()
+                self._end_split(splitting)
+                self._reading_room.leave(splitting.task.figures.bytes)
                 trim()
 
-    def _split_text(self, task: Task, future: Future[ParsedText]) -> None:
+    def _begin_split(self, parsed: _Parsed) -> _Splitting:
         began = perf_counter()
+        begun: Splitting | Exception
         try:
-            prepared = self._prepare(task, future)
+            text = result_of(parsed.future, self._stop)
+            self._steps.get_ready()  # no file's own time
+            began = perf_counter()
+            begun = self._steps.split(parsed.task.source, text, self._shared.splitters)
+        except Broken:
+            raise
+        except Exception as error:  # noqa: BLE001  raised again when its turn comes
+            begun = error
+        return _Splitting(parsed.task, begun, perf_counter() - began)
+
+    def _end_split(self, splitting: _Splitting) -> None:
+        began, task = perf_counter() - splitting.seconds, splitting.task
+        try:
+            prepared = self._prepare(splitting, began)
         except IngestError as error:
             if self.is_ending:
                 raise Broken from None
@@ -267,15 +299,12 @@ class Pipeline:
         self._tally.spent("split", began)
         self._split.put(Split(task, prepared), len(prepared.rows))
 
-    def _prepare(self, task: Task, future: Future[ParsedText]) -> Prepared | None:
-        """Split a parsed text; None for one that is nearly another document's, and left out."""
-        parsed = result_of(future, self._stop)
-        self._steps.get_ready()  # no file's own time
-        began = perf_counter()
-        prepared = self._steps.prepared(
-            *(task.source, parsed, self._shared.splitters),
-            lambda chunks: result_of(chunks, self._stop),
-        )
+    def _prepare(self, splitting: _Splitting, began: float) -> Prepared | None:
+        """Describe a text that is split; None for one that is nearly another's, and left out."""
+        task, begun = splitting.task, splitting.begun
+        if isinstance(begun, Exception):
+            raise begun
+        prepared = self._steps.prepared(begun, lambda split: result_of(split, self._stop))
         compared = self._compare(task, prepared)
         if compared is not None:
             task.figures.seconds["split"] = perf_counter() - began
@@ -311,7 +340,11 @@ class Pipeline:
             adopt(self._steps, self._settings, self._store, self._collection)
 
     def _write(self) -> None:
-        self._writing.run(self._embedded, lambda waiting: waiting < self._under_way.used)
+        # What is written together may be half of what is under way, so that no stage has to wait.
+        enough = FILES_UNDER_WAY // 2
+        self._writing.run(
+            self._embedded, lambda waiting: waiting < min(self._under_way.used, enough)
+        )
 
     def _settle(self, task: Task) -> None:
         """Let go of an item that is stored, failed or deferred."""

@@ -18,6 +18,7 @@ from ragkit_ingest.run.tally import Live
 if TYPE_CHECKING:
     from ragkit.contracts import Vectors
     from ragkit.store.postgres import PostgresStore
+    from ragkit.text.analysers import ChunkTerms
     from ragkit.types import Document, NewDocument
     from ragkit_ingest.executor.channel import Channel
     from ragkit_ingest.executor.outcomes import Outcomes
@@ -31,11 +32,12 @@ _GATHER_S: Final = 0.5  # for what is written together; arbitrary: nobody misses
 
 @dataclass(frozen=True, slots=True)
 class Embedded:
-    """A document with a vector for each chunk."""
+    """A document with a vector for each chunk, and the chunks' terms if they are known."""
 
     task: Task
     document: NewDocument
     vectors: Vectors
+    terms: ChunkTerms | None = None
 
 
 class WriteStage:
@@ -109,6 +111,7 @@ class WriteStage:
                 job=task.job,
                 source=task.job.upload.source,
                 figures=Live(task.figures),
+                terms=document.terms,
             )
         except LeaseLostError:
             self._outcomes.lose(task)
@@ -129,5 +132,7 @@ class WriteStage:
             task = document.task
             task.figures.began("write")
             figures = Live(task.figures, share=len(document.vectors) / chunks)
-            results.append(Result(task.job, document.document, document.vectors, figures))
+            results.append(
+                Result(task.job, document.document, document.vectors, figures, document.terms)
+            )
         return self._store.put_results(self._collection, results, self._steps.embedder.space)

@@ -14,16 +14,17 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import lru_cache, partial
 from typing import IO, Any, Generic, TypeVar
 
 from ragkit.errors import IngestError
 from ragkit.system import child_process
 from ragkit.system.closing import Closing
-from ragkit.types import Chunk, ParsedText, Span
+from ragkit.types import ParsedText, Span
 from ragkit_ingest.parse.options import TEXT_CHARS, ParseOptions
-from ragkit_ingest.parser.split_wire import SplitRecipe, chunks_of, request, served
+from ragkit_ingest.parser.split_wire import SplitRecipe, SplitText, request, served, split_text
 from ragkit_ingest.parser.spool import Part, Spool
+from ragkit_ingest.parser.trimming import memory_bytes
 from ragkit_ingest.parser.wire import (
     MAX_SAID_BYTES,
     Answer,
@@ -37,7 +38,14 @@ from ragkit_ingest.run.clock import Clock
 
 # -P: the working folder may hold anything, and is no place to import from.
 COMMAND = (sys.executable, "-P", "-m", "ragkit_ingest.parser.worker")
-_FILES_PER_PROCESS = 200  # arbitrary: often enough that no leak in a C library adds up
+# A process that has grown by so much of its memory is ended, so that no leak in a C library adds
+# up; so is one after so many files. To start one takes as long as to parse dozens of small files.
+# Arbitrary: words that are remembered take half of it.
+_GROWN_SHARE = 8
+_FILES_PER_LOOK = 200
+_FILES_PER_PROCESS = 10_000
+_OPTIONS = 8  # kept, one for each collection; arbitrary
+_SPLIT_SHARE = 4  # chunks overlap, and with a text's words and tokens are larger than the text
 _MAX_REASON_CHARS = 500
 _REMEDY = "save the file anew with another program"  # such files are damaged, or hostile
 _CLOSED = "interrupted: the parsers were closed"
@@ -100,6 +108,7 @@ class ParserPool(Closing):
         self._lock = threading.Lock()
         self._running: set[_Process] = set()
         self._closed = False
+        self._limited_options = lru_cache(_OPTIONS)(self._limit_options)
         # A process dies with the thread that started it (PR_SET_PDEATHSIG), so each has its own.
         self._threads = ThreadPoolExecutor(workers, thread_name_prefix="ragkit-parse")
 
@@ -133,17 +142,19 @@ class ParserPool(Closing):
         return self._threads.submit(self._ask, expected, data, suffix, options, members=True)
 
     def split(
-        self, parsed: ParsedText, spans: Sequence[Span], recipe: SplitRecipe
-    ) -> Future[tuple[Chunk, ...]]:
+        self, parsed: ParsedText, spans: Sequence[Span] | None, recipe: SplitRecipe
+    ) -> Future[SplitText]:
         """Split a text in one of the processes; `spans` are the embedder's tokens of all of it.
 
-        The time that the process waits for the embedder is no part of its limits. The future's
-        exception is IngestError("chunk", reason), or what the embedder raised.
+        None where the process makes them itself: see `SplitRecipe.does_tokenise`. The time that it
+        waits for the embedder is no part of its limits. The future's exception is
+        IngestError("chunk", reason), or what the embedder raised.
         """
         chars = len(parsed.text)
         expected = _Expected(
-            lambda _, parts: chunks_of(parts, chars),
-            *(_read_exactly, most_bytes(self.limits.text_chars), "chunk", "splitter"),
+            lambda fields, parts: split_text(fields, parts, chars, recipe),
+            *(_read_exactly, _SPLIT_SHARE * most_bytes(self.limits.text_chars)),
+            *("chunk", "splitter"),
             partial(served, recipe.embedder),
         )
         try:
@@ -178,23 +189,29 @@ class ParserPool(Closing):
             raise IngestError(
                 "parse", f"larger than the limit of {self.limits.file_mb} MB (RAGKIT_MAX_FILE_MB)"
             )
-        options = replace(
-            options or ParseOptions(),
+        limited = self._limited_options(options or ParseOptions())
+        request = {"suffix": suffix, "options": limited, "members": members}
+        return self._exchanged(request, [data], expected)
+
+    def _limit_options(self, options: ParseOptions) -> dict[str, Any]:
+        """Put options into words that JSON has, under the pool's own limits."""
+        limited = replace(
+            options,
             unzipped_bytes=self.limits.unzipped_mb << 20,
             text_chars=self.limits.text_chars,
         )
-        request = {"suffix": suffix, "options": options.as_json(), "members": members}
-        return self._exchanged(request, [data], expected)
+        return limited.as_json()
 
     def _split(
         self,
         expected: _Expected[T],
         parsed: ParsedText,
-        spans: Sequence[Span],
+        spans: Sequence[Span] | None,
         recipe: SplitRecipe,
     ) -> T:
         fields, parts = request(parsed, spans)
-        message = {**fields, "parts": list(map(len, parts)), "recipe": recipe.as_json()}
+        recipe_json = recipe.as_json(tokenises=spans is None)
+        message = {**fields, "parts": list(map(len, parts)), "recipe": recipe_json}
         return self._exchanged(message, parts, expected)
 
     def _exchanged(
@@ -232,6 +249,7 @@ class _Process:
     def __init__(self, command: Sequence[str], limits: ParseLimits) -> None:
         self._limits = limits
         self._left = _FILES_PER_PROCESS
+        self._first_bytes = 0  # of memory, after the first file
         self._timed_out = False
         self._killed = False
         self._child = child_process.start([*command, str(limits.memory_mb), str(limits.cpu_s)])
@@ -251,7 +269,7 @@ class _Process:
             fields, parts = self._exchange(json.dumps(request).encode(), sent, expected, clock)
             if "error" not in fields:
                 answer = expected.read(fields, parts)
-                self._left = remaining
+                self._left = self._left_of(remaining)
                 return answer
             reason = str(fields.get("reason", ""))[:_MAX_REASON_CHARS]
             out_of_memory = fields["error"] == "memory"
@@ -268,7 +286,7 @@ class _Process:
                 f" (RAGKIT_PARSE_MEMORY_MB, {self._limits.memory_mb} MB)"
             )
         else:
-            self._left = remaining
+            self._left = self._left_of(remaining)
         raise IngestError(expected.stage, reason)
 
     def kill(self) -> None:
@@ -279,6 +297,16 @@ class _Process:
     def end(self) -> None:
         """Kill the process and wait until nothing of it is left."""
         child_process.end(self._child)
+
+    def _left_of(self, remaining: int) -> int:
+        """Return how many of the remaining files the process may take: none once it has grown."""
+        files = _FILES_PER_PROCESS - remaining
+        if files == 1:
+            self._first_bytes = memory_bytes(self._child.pid)
+        elif files % _FILES_PER_LOOK == 0:
+            grown = memory_bytes(self._child.pid) - self._first_bytes
+            return 0 if grown > (self._limits.memory_mb << 20) // _GROWN_SHARE else remaining
+        return remaining
 
     def _exchange(
         self, request: bytes, sent: Sequence[bytes], expected: _Expected[T], clock: Clock

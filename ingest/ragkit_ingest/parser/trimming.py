@@ -9,10 +9,10 @@ import ctypes
 import os
 import sys
 from pathlib import Path
-from typing import Final
+from typing import Final, Literal
 
+_PAGE_BYTES: Final = os.sysconf("SC_PAGE_SIZE")
 _GROWN_BYTES: Final = 16 << 20  # arbitrary: giving back takes milliseconds
-_SIZES = Path("/proc/self/statm")  # Linux, proc(5): in pages; the second is what is in memory
 
 
 class Trimming:
@@ -20,17 +20,22 @@ class Trimming:
 
     def __init__(self) -> None:
         self._give_back = _function()
-        self._page = os.sysconf("SC_PAGE_SIZE")
         self._before = 0
 
     def __call__(self) -> None:
         """Look how large the process is, and give back what it does not need."""
-        if self._give_back is not None and self._size() > self._before + _GROWN_BYTES:
+        if self._give_back is not None and memory_bytes() > self._before + _GROWN_BYTES:
             self._give_back(0)
-            self._before = self._size()
+            self._before = memory_bytes()
 
-    def _size(self) -> int:
-        return int(_SIZES.read_bytes().split()[1]) * self._page
+
+def memory_bytes(process: int | Literal["self"] = "self") -> int:
+    """Return how much memory a process has; 0 where the system does not say, or it has ended."""
+    try:  # Linux, proc(5): in pages; the second is what is in memory
+        sizes = Path(f"/proc/{process}/statm").read_bytes().split()
+    except (FileNotFoundError, ProcessLookupError):
+        return 0
+    return int(sizes[1]) * _PAGE_BYTES
 
 
 def _function() -> ctypes._NamedFuncPointer | None:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 MAX_SAID_BYTES: Final = 16 << 20  # arbitrary: names of 20,000 members, labels of 100,000 pages
 _KINDS: Final[tuple[BlockKind, ...]] = get_args(BlockKind)
+_NUMBERS: Final = {kind: number for number, kind in enumerate(_KINDS)}
 _BYTES_PER_CHAR: Final = 4  # at most, in UTF-8
 _FIELDS: Final = 4  # of a block: start, end, kind, level
 _FIELD_BYTES: Final = 8
@@ -29,9 +30,12 @@ Answer = tuple[dict[str, Any], list[bytes]]
 
 def told(parsed: ParsedText) -> Answer:
     """Make an answer of a parsed text."""
-    numbers = array("q")
-    for block in parsed.blocks:
-        numbers.extend((block.start, block.end, _KINDS.index(block.kind), block.level))
+    blocks = parsed.blocks
+    numbers = array("q", bytes(_FIELDS * _FIELD_BYTES * len(blocks)))
+    numbers[0::_FIELDS] = array("q", [block.start for block in blocks])
+    numbers[1::_FIELDS] = array("q", [block.end for block in blocks])
+    numbers[2::_FIELDS] = array("q", [_NUMBERS[block.kind] for block in blocks])
+    numbers[3::_FIELDS] = array("q", [block.level for block in blocks])
     parts = [parsed.text.encode(), numbers.tobytes()]
     return {
         "parts": [len(part) for part in parts],
@@ -93,22 +97,16 @@ def parsed_text(fields: Mapping[str, Any], parts: Sequence[bytes]) -> ParsedText
 
 
 def _blocks(numbers: bytes, size: int) -> tuple[Block, ...]:
-    read = array("q")
-    read.frombytes(numbers)
-    rows = zip(*[iter(read)] * _FIELDS, strict=True)
-    blocks = tuple(Block(start, end, _kind(kind), level) for start, end, kind, level in rows)
-    done = 0
-    for block in blocks:
-        if not done <= block.start <= block.end <= size:
-            raise ValueError(f"{block} is out of place")
-        done = block.end
-    return blocks
+    import numpy as np
 
-
-def _kind(number: int) -> BlockKind:
-    if not 0 <= number < len(_KINDS):
-        raise ValueError(f"there is no kind of block {number}")
-    return _KINDS[number]
+    starts, ends, kinds, levels = np.frombuffer(numbers, np.int64).reshape(-1, _FIELDS).T
+    is_right = (starts <= ends) & (kinds >= 0) & (kinds < len(_KINDS))
+    if not is_right.all() or (np.diff(np.stack([starts, ends], 1).ravel(), prepend=0) < 0).any():
+        raise ValueError("a block is out of place, or of no kind")
+    if ends.max(initial=0) > size:
+        raise ValueError("a block is out of place")
+    kind = (_KINDS[number] for number in kinds.tolist())
+    return tuple(map(Block, starts.tolist(), ends.tolist(), kind, levels.tolist()))
 
 
 def _whole(value: object) -> int:

@@ -26,13 +26,15 @@ from ragkit_ingest.parser.trimming import Trimming
 from ragkit_ingest.parser.wire import Answer, parts_in, told, told_members
 
 # A request is JSON and bytes: a file's ("suffix", "options", "members": whether these are wanted)
-# or a text's ("recipe", see splitting.py). An answer is JSON and what it calls its parts, one after
-# the other (see answers.py). Before it answers, a splitter may "call" the embedder so.
+# or a text's ("recipe", see split_wire.py). An answer is JSON and what it calls its parts, one
+# after the other (see wire.py). Before it answers, a splitter may "call" the embedder so.
 FRAME = struct.Struct("<QQ")  # bytes of the JSON, bytes of what follows it
 
 # What libraries would tell their makers. From 1.29 on ONNX Runtime tells Microsoft of each process
 # and model, unless told otherwise before it is loaded (microsoft/onnxruntime#27379).
 _PRIVATE = {"ORT_DISABLE_TELEMETRY": "1", "HF_HUB_DISABLE_TELEMETRY": "1", "DO_NOT_TRACK": "1"}
+# A thread for each core takes more address space than a process may have.
+_ONE_THREAD = {"TOKENIZERS_PARALLELISM": "false"}
 _OUT_OF_MEMORY = {"error": "memory"}
 
 Parse = Callable[[bytes, str, ParseOptions], ParsedText]
@@ -46,7 +48,7 @@ def main(arguments: Sequence[str]) -> None:
 
 def serve(parse: Parse, *, memory_mb: int, cpu_s: int) -> None:
     """Answer requests until standard input ends. Returns early once memory ran out."""
-    os.environ.update(_PRIVATE)
+    os.environ.update(_PRIVATE | _ONE_THREAD)
     requests, answers = limits.take_pipes()
     limits.die_with_parent()
     limits.limit(memory_mb)

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from ragkit_ingest.run.tally import Tally
     from ragkit_ingest.sources.item import Item
 
-GROUP: Final = 16  # looked up together: each statement takes about a millisecond
+GROUP: Final = 64  # looked up together: each statement takes about a millisecond
 GROUP_BYTES: Final = 16 << 20  # of changed items held in memory at once, one item at least
 WAIT_S: Final = 0.5  # between looks at items that another process is working on
 

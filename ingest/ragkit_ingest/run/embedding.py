@@ -14,13 +14,13 @@ from ragkit.embed.headers import Headers
 from ragkit.embed.passages import embed_rows, embed_texts
 from ragkit.embed.tokens import APART, TokenSpans
 from ragkit.text.passage import words_of
-from ragkit.types import Span
+from ragkit_ingest.split.own_tokens import ids_of_chunks
 
 if TYPE_CHECKING:
     from ragkit.contracts import Embedder, Vectors
     from ragkit.embed.contract import Row, TokenEmbedder
     from ragkit.settings.ingest_options import IngestOptions
-    from ragkit.types import Chunk, NewDocument
+    from ragkit.types import Chunk, NewDocument, Span
 
     Rows = Sequence[Row] | Sequence[str]  # ids for an embedder that takes them, else texts
 
@@ -81,17 +81,16 @@ def _cut_out(
     begins: dict[str, Row] = {}  # the ids of the prefix and a header
     rows: list[Row] = []
     again: dict[int, str] = {}  # chunks whose ids are not those of the text, by their place
+    ids = ids_of_chunks(text, document.chunks, spans)
     for place, (before, chunk) in enumerate(zip(headers, document.chunks, strict=True)):
-        lead = chunk.lead or Span(chunk.start, chunk.start)
-        above = spans.ids_of(text, lead.start, lead.end)
-        below = spans.ids_of(text, chunk.start, chunk.end)
-        if above is None or below is None or not joins:
+        own = ids[place]
+        if own is None or not joins:
             again[place] = before + words_of(text, chunk)
             rows.append(spans.ids[:0])
             continue
         if before not in begins:
             begins[before] = embedder.passage_ids([before])[0]
-        rows.append(np.concatenate((begins[before], above, below)))
+        rows.append(np.concatenate((begins[before], own)))
     made = embedder.passage_ids(list(again.values()))
     for place, row in zip(again, made, strict=True):
         rows[place] = row

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, cast
 from ragkit.documents.content_hash import content_hash
 from ragkit.errors import IngestError
 from ragkit.text.analyse import ANALYSER
-from ragkit.text.language import language
-from ragkit.types import Chunk, NewDocument, ParsedText
+from ragkit.text.analysers import ChunkTerms
+from ragkit.types import NewDocument, ParsedText
 from ragkit_ingest.clean.boilerplate import without_boilerplate
 from ragkit_ingest.clean.description import Description, mask_description
 from ragkit_ingest.parse import MEDIA_TYPES
@@ -29,16 +29,16 @@ from ragkit_ingest.sources.item import Item
 from ragkit_ingest.split import splitter
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from ragkit.contracts import Embedder, Vectors
     from ragkit.settings.ingest_options import IngestOptions
     from ragkit.settings.settings import Settings
+    from ragkit.types import Span
     from ragkit_ingest.parser.pool import ParserPool
+    from ragkit_ingest.parser.split_wire import SplitText
     from ragkit_ingest.run.boilerplate_scan import Lines
     from ragkit_ingest.run.embedding import Rows
-
-    Chunks = tuple[Chunk, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,11 +59,25 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """A document, what is embedded of each of its chunks, and what its text lacks, by kind."""
+    """A document, what is embedded of each of its chunks, and what its text lacks, by kind.
+
+    `terms` are those of its chunks, with the analyser's name.
+    """
 
     document: NewDocument
     rows: Rows
     notes: Mapping[str, int]
+    terms: ChunkTerms | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Splitting:
+    """A parsed thing that is being split; `spans` are its tokens, where the embedder made them."""
+
+    source: Source
+    parsed: ParsedText
+    spans: Sequence[Span] | None
+    future: Future[SplitText]
 
 
 def read(item: Item, *, max_bytes: int) -> Source:
@@ -139,14 +153,8 @@ class Steps:
         """
         assert self._recipe is not None
 
-    def prepared(
-        self,
-        source: Source,
-        parsed: ParsedText,
-        parsers: ParserPool,
-        wait: Callable[[Future[Chunks]], Chunks] = Future.result,
-    ) -> Prepared:
-        """Split a parsed thing in a limited process; `wait` waits for it.
+    def split(self, source: Source, parsed: ParsedText, parsers: ParserPool) -> Splitting:
+        """Begin to split a parsed thing in a limited process, for `prepared`.
 
         The first call loads the embedder, whose tokens are counted.
         """
@@ -154,10 +162,20 @@ class Steps:
         lines = self.lines.get(folder_of(source.item.uri))
         if lines:
             parsed = without_boilerplate(parsed, lines)
-        spans = self.embedder.token_spans(parsed.text)
-        chunks = wait(parsers.split(parsed, spans, recipe))
-        if not chunks:
+        is_left = recipe.does_tokenise(parsed.text)
+        spans = None if is_left else self.embedder.token_spans(parsed.text)
+        return Splitting(source, parsed, spans, parsers.split(parsed, spans, recipe))
+
+    def prepared(
+        self,
+        splitting: Splitting,
+        wait: Callable[[Future[SplitText]], SplitText] = Future.result,
+    ) -> Prepared:
+        """Describe a thing that is being split; `wait` waits for that."""
+        split = wait(splitting.future)
+        if not split.chunks:
             raise IngestError("chunk", "there is no text in it")
+        source, parsed = splitting.source, splitting.parsed
         item = source.item
         title = item.title or parsed.title or only_heading(parsed, item.suffix) or item.name
         about = Description(title, {**parsed.metadata, **item.metadata}, parsed.notes)
@@ -167,15 +185,19 @@ class Steps:
             content_hash=source.content_hash,
             fingerprint=self.fingerprint,
             text=parsed.text,
-            chunks=chunks,
+            chunks=split.chunks,
             title=description.title,
-            language=language(parsed.text),
+            language=split.language,
             media_type=MEDIA_TYPES[item.suffix],
             metadata=description.metadata,
             pages=parsed.pages,
             size_bytes=source.size_bytes,
         )
-        return Prepared(document, self._embedding.rows(document, spans), description.notes)
+        rows: Rows | None = split.rows
+        if rows is None:
+            rows = self._embedding.rows(document, splitting.spans)
+        terms = ChunkTerms(self.analyser, split.terms)
+        return Prepared(document, rows, description.notes, terms)
 
     def embed(self, rows: Rows) -> Vectors:
         """Embed some rows, of any documents: shape (rows, dimension)."""

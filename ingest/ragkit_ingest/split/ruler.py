@@ -7,9 +7,10 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from ragkit.embed.tokens import TokenSpans, is_apart
+from ragkit.embed.tokens import TokenSpans
 from ragkit.types import Span
 from ragkit_ingest.split.contract import Tokenise
+from ragkit_ingest.split.own_tokens import apart_in
 
 if TYPE_CHECKING:
     import numpy as np
@@ -32,7 +33,7 @@ class Ruler:
         starts = _starts(spans)
         bounds = np.concatenate(([0], starts, [len(text)]))
         wide = np.flatnonzero(np.diff(bounds) > STRETCH_CHARS)
-        self._separable = isinstance(spans, TokenSpans) and spans.separable and not len(wide)
+        self._is_apart = None if len(wide) else apart_in(spans)
         marks = [np.arange(bounds[i] + STRETCH_CHARS, bounds[i + 1], STRETCH_CHARS) for i in wide]
         # Looked up one by one, an array of Python's is 5 times as quick as one of numpy's.
         self._starts = array("q")
@@ -69,13 +70,14 @@ class Ruler:
 
         It is tokenised again unless that is needless.
         """
-        if self._separable and is_apart(self._text, start) and is_apart(self._text, end):
+        is_apart, text = self._is_apart, self._text
+        if is_apart is not None and is_apart(text, start) and is_apart(text, end):
             tokens = self.between(start, end)
             return tokens if lead is None else tokens + self.count(lead.start, lead.end)
-        text = self._text[start:end]
+        piece = text[start:end]
         if lead is not None:
-            text = f"{self._text[lead.start : lead.end]}\n{text}"
-        return len(self._token_spans(text))
+            piece = f"{text[lead.start : lead.end]}\n{piece}"
+        return len(self._token_spans(piece))
 
 
 def _starts(spans: Sequence[Span]) -> NDArray[np.int64]:

@@ -15,7 +15,7 @@ from ragkit.store import vectors
 from ragkit.store.documents import copies, documents, metadata, upload_place, versions
 from ragkit.store.documents.chunks import copy_chunks
 from ragkit.store.words import postings
-from ragkit.text.analysers import analyser, name_from, terms_by
+from ragkit.text.analysers import ChunkTerms, analyser, join_terms, name_from, terms_by
 from ragkit.text.passage import words_of
 from ragkit.text.terms import Terms
 from ragkit.types import EmbeddingSpace, NewDocument
@@ -31,12 +31,16 @@ Entries = Sequence[tuple[NewDocument, "Vectors"]]  # each document with a vector
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """The result of a job: a document with a vector per chunk, and figures for the ledger."""
+    """The result of a job: a document with a vector per chunk, and figures for the ledger.
+
+    `terms` are those of its chunks, where whoever split the text has made them.
+    """
 
     job: Held
     document: NewDocument
     vectors: Vectors
     figures: Mapping[str, object] | None = None
+    terms: ChunkTerms | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,19 +85,35 @@ def check(entries: Entries, space: EmbeddingSpace) -> None:
             raise UsageError(f"{document.uri} has vectors with NaN or infinite values.")
 
 
-def prepared(entries: Entries, settings: Mapping[str, Any]) -> Batch:
+def prepared(
+    entries: Entries, made: Sequence[ChunkTerms | None], settings: Mapping[str, Any]
+) -> Batch:
     """Prepare a batch without the database; `settings` are the collection's own.
 
     Entries come by their URIs: in one order everywhere, so that two writers of the same documents
-    do not deadlock.
+    do not deadlock. `made` are the terms of each, where they are known; those of another analyser
+    than the collection's are made anew.
     """
     import numpy as np
 
     documents = [document for document, _ in entries]
     name = name_from(settings)
-    words = [words_of(item.text, chunk) for item in documents for chunk in item.chunks]
     vectors = np.concatenate([rows for _, rows in entries])
-    return Batch(documents, vectors, terms_by(name)(words), analyser(name))
+    return Batch(documents, vectors, _terms(documents, made, name), analyser(name))
+
+
+def _terms(documents: Sequence[NewDocument], made: Sequence[ChunkTerms | None], name: str) -> Terms:
+    """Return the terms of all chunks by the analyser of this name."""
+    ready = [terms.terms for terms in made if terms is not None and terms.analyser == name]
+    if len(ready) < len(documents):
+        words = [words_of(item.text, chunk) for item in documents for chunk in item.chunks]
+        return terms_by(name)(words)
+    counts = [
+        (len(of.lengths), len(document.chunks))
+        for of, document in zip(ready, documents, strict=True)
+    ]
+    assert all(terms == chunks for terms, chunks in counts), "terms are those of each chunk"
+    return ready[0] if len(ready) == 1 else join_terms(ready)
 
 
 def write(

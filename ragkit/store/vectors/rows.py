@@ -4,29 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from psycopg.adapt import PyFormat
 from psycopg.sql import SQL, Placeholder
 
-from ragkit.store.connection.copy import RAW, loading
+from ragkit.store.connection import columns
 from ragkit.store.vectors.layout import Table
 from ragkit.store.vectors.packed import packed, packed_query, register
 from ragkit.store.vectors.spaces import find_table
 from ragkit.types import EmbeddingSpace
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from ragkit.contracts import Vectors
     from ragkit.store.session import Session
 
-_COLUMNS: Final = {
-    "tenant": "text",
-    "chunk_id": "int8",
-    "collection_id": "int8",
-    "document_id": "int8",
-    "generation": "int4",
-    "embedding": RAW,
-}
+_HEAD_BYTES: Final = 4  # before the numbers of a vector
 _DOCUMENTS: Final = """
     SELECT id, document_id FROM chunk WHERE tenant = %(tenant)s AND id = ANY(%(chunks)s)
 """
@@ -52,17 +48,36 @@ def copy_vectors(
 ) -> None:
     """Add one vector per chunk, which is stored already; `vectors`: (len(chunks), dimension).
 
-    `documents` has each chunk's document, where the caller has it.
+    `documents` has each chunk's document, where the caller has it. Raises UsageError for values
+    that half precision cannot hold, and for a zero vector.
     """
+    import numpy as np
+
+    if not len(chunks):
+        return
     table = find_table(session.cursor, space_id)
     assert table is not None
     if documents is None:
         owners = dict(session.execute(_DOCUMENTS, {"chunks": list(chunks)}).fetchall())
         documents = [owners[chunk] for chunk in chunks]
-    rows = packed(table, vectors)
-    with loading(session.cursor, table.identifier, _COLUMNS) as load:
-        for chunk, document, row in zip(chunks, documents, rows, strict=True):
-            load.write_row((session.tenant, chunk, collection, document, table.written, row))
+    table_columns = {
+        "tenant": columns.Same("text", session.tenant),
+        "chunk_id": columns.Integers("int8", np.asarray(chunks, np.int64)),
+        "collection_id": columns.Same("int8", collection),
+        "document_id": columns.Integers("int8", np.asarray(documents, np.int64)),
+        "generation": columns.Same("int4", table.written),
+        "embedding": columns.Vectors(table.stored, _as_stored(table, vectors)),
+    }
+    columns.add_rows(session.cursor, table.identifier, table_columns, len(chunks))
+
+
+def _as_stored(table: Table, vectors: Vectors) -> NDArray[np.floating[Any]]:
+    """Return vectors in the numbers that the table stores."""
+    import numpy as np
+
+    form = ">f4" if table.stored == "vector" else ">f2"
+    data = np.frombuffer(b"".join(packed(table, vectors)), np.uint8)
+    return data.reshape(len(vectors), -1)[:, _HEAD_BYTES:].copy().view(form)
 
 
 def similarities(

@@ -6,7 +6,7 @@ import secrets
 from collections.abc import Hashable, Iterable, Sequence
 from typing import TYPE_CHECKING, Final
 
-from ragkit.store.connection.copy import loading
+from ragkit.store.connection import columns
 from ragkit.store.words import segments as packed
 from ragkit.system.lru_cache import LruCache
 from ragkit.text.postings import Segment
@@ -30,13 +30,6 @@ _ADD = """
     INSERT INTO lexical_segment (tenant, collection_id, id, chunks, terms, ids, lengths)
     VALUES (%(tenant)s, %(collection)s, %(id)s, %(chunks)s, %(terms)s, %(ids)s, %(lengths)s)
 """
-_POSTING_COLUMNS = {
-    "tenant": "text",
-    "collection_id": "int8",
-    "term": "text",
-    "segment_id": "int8",
-    "data": "bytea",
-}
 _SEGMENTS = """
     SELECT id, ids, lengths FROM lexical_segment
     WHERE tenant = %(tenant)s AND collection_id = %(collection)s AND id = ANY(%(numbers)s)
@@ -64,9 +57,15 @@ def add_postings(
     session: Session, collection: int, number: int, postings: Iterable[tuple[str, bytes]]
 ) -> None:
     """Add terms' postings in a segment."""
-    with loading(session.cursor, "lexical_posting", _POSTING_COLUMNS) as load:
-        for term, data in postings:
-            load.write_row((session.tenant, collection, term, number, data))
+    rows = list(postings)
+    table_columns = {
+        "tenant": columns.Same("text", session.tenant),
+        "collection_id": columns.Same("int8", collection),
+        "term": columns.Texts([term for term, _ in rows]),
+        "segment_id": columns.Same("int8", number),
+        "data": columns.Bytes([data for _, data in rows]),
+    }
+    columns.add_rows(session.cursor, "lexical_posting", table_columns, len(rows))
 
 
 def fetch(session: Session, collection: int, numbers: Sequence[int]) -> list[Segment]:

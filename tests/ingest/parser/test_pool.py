@@ -151,10 +151,23 @@ def test_a_library_tells_its_maker_nothing(tmp_path: Path, monkeypatch: pytest.M
     assert list(tmp_path.rglob("*")) == []
 
 
-def test_a_process_is_replaced_after_two_hundred_files(faulty: ParserPool) -> None:
-    pids = [process_id(faulty) for _ in range(201)]
-    assert len(set(pids[:200])) == 1
-    assert pids[200] != pids[0]
+def test_a_process_is_replaced_after_so_many_files(
+    faulty: ParserPool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ragkit_ingest.parser.pool._FILES_PER_PROCESS", 4)
+    pids = [process_id(faulty) for _ in range(5)]
+    assert len(set(pids[:4])) == 1
+    assert pids[4] != pids[0]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="no other system tells a process's memory")
+def test_a_process_that_has_grown_is_replaced_and_no_other(faulty: ParserPool) -> None:
+    before = [process_id(faulty) for _ in range(201)]
+    assert len(set(before)) == 1
+    faulty.submit(b"", ".grown").result(timeout=DEADLINE_S)
+    after = [process_id(faulty) for _ in range(199)]
+    assert set(after[:-1]) == {before[0]}
+    assert after[-1] != before[0]
 
 
 def test_closing_waits_for_no_parser_and_leaves_nothing() -> None:

@@ -130,7 +130,7 @@ class Embed:
     def _embed(self, parcel: Parsed) -> Parcel:
         steps, task = self._steps, parcel.task
         began = perf_counter()
-        prepared = steps.prepared(task.source, parcel.text, self._pool)
+        prepared = steps.prepared(steps.split(task.source, parcel.text, self._pool))
         _spent(task.figures, "split", began)
         task.figures.notes = dict(prepared.notes)
         task.figures.chunks = len(prepared.rows)

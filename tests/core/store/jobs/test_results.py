@@ -16,6 +16,9 @@ from ragkit.store.documents.write import Result
 from ragkit.store.jobs.worker import Job, Worker
 from ragkit.store.postgres import PostgresStore
 from ragkit.testing import new_document
+from ragkit.text.analyse import ANALYSER, FIRST_ANALYSER
+from ragkit.text.analysers import ChunkTerms
+from ragkit.text.terms import Terms
 from ragkit.types import EmbeddingSpace
 
 Pool = ConnectionPool[Connection[Any]]
@@ -105,3 +108,31 @@ def test_terms_go_with_their_collection(pool: Pool, store: PostgresStore, worker
     assert rows(pool, "lexical_posting") == 1
     store.delete_collection("c")
     assert (rows(pool, "lexical_posting"), rows(pool, "lexical_segment")) == (0, 0)
+
+
+def test_terms_that_are_known_are_stored_and_those_of_another_analyser_made_anew(
+    pool: Pool, store: PostgresStore, worker: Worker
+) -> None:
+    known = Terms.of([["known", "known", "other"]])
+    jobs = worker.take([("x", "1"), ("y", "1")])
+    x, y = sorted(jobs, key=lambda job: job.uri)
+    for job, analyser in ((x, ANALYSER), (y, FIRST_ANALYSER)):
+        terms = ChunkTerms(analyser, known)
+        assert store.put_results("c", [replace(result(job, "the wings"), terms=terms)], SPACE)
+    with pool.connection() as conn:
+        stored = conn.execute("SELECT term FROM lexical_posting ORDER BY 1").fetchall()
+        lengths = conn.execute("SELECT terms FROM chunk ORDER BY id").fetchall()
+    assert [row[0] for row in stored] == ["known", "other", "the", "wing"]
+    assert [row[0] for row in lengths] == [3, 2]
+
+
+def test_terms_of_some_documents_do_not_keep_those_of_others_from_being_made(
+    pool: Pool, store: PostgresStore, worker: Worker
+) -> None:
+    jobs = worker.take([("x", "1"), ("y", "1")])
+    x, y = sorted(jobs, key=lambda job: job.uri)
+    made = ChunkTerms(ANALYSER, Terms.of([["tail"]]))
+    store.put_results("c", [replace(result(x, "tail"), terms=made), result(y, "wing")], SPACE)
+    with pool.connection() as conn:
+        stored = conn.execute("SELECT term FROM lexical_posting ORDER BY 1").fetchall()
+    assert [row[0] for row in stored] == ["tail", "wing"]
