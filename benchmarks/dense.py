@@ -137,8 +137,8 @@ def _wanted(raw: dict[int, Any], peers: dict[str, dict[int, Any]]) -> list[str]:
         for size, result in raw.items()
     }
     said = [
-        at_most("without a filter, ragkit / raw SQL", 1.5, plain),
-        at_most("with the worst of the filters, ragkit / the better plan", 2, routed),
+        at_most("without a filter, ragkit / raw SQL", 1.4, plain),
+        at_most("with the worst of the filters, ragkit / the better plan", 1.5, routed),
         at_least("rows written outside the index / into it", 10, inserts),
     ]
     if chroma:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from contextvars import copy_context
 from dataclasses import dataclass, replace
 from threading import Event
 from time import perf_counter
 from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
 
 from ragkit.embed.current import latest
 from ragkit.embed.models import card_of, reads_all
@@ -36,8 +37,13 @@ DENSE_CANDIDATES = 100
 DENSE_CANDIDATES_OF_FEW = 300
 FEW_CHUNKS = 12_000  # below, comparing all is cheaper than walking an index to the 300th
 LEXICAL_CANDIDATES = 100
+# A thread beside, with the interpreter's lock to and fro, takes about this long itself: 0.8 ms of
+# processor time on two cores.
+_BESIDE_FROM_S = 0.001
 _PATIENCE_S = 0.05  # for an embedder, with a snapshot open; a small model takes 10 ms. Arbitrary
 VARIANT_DEPTH = 100  # hits of each wording that are fused by rank, as many as from a leg
+
+_EMBEDDING_S: WeakKeyDictionary[Embedder, float] = WeakKeyDictionary()  # one query, the last time
 
 
 class Search:
@@ -94,14 +100,16 @@ class Search:
             return self._fetched(reader, rankings)
 
     def by_both(self) -> SearchResult:
-        """Search for the words while the query is embedded.
+        """Search for the words while the query is embedded, unless that is a matter of a moment.
 
         Marks of a query are checked in the passages' text, so that all of it needs one snapshot
         then.
         """
-        self._retriever.embedder.load()
-        readable = [text for text in self._texts if self._retriever.embedder.reads(text) > 0]
-        if any(marks.read_marks(text).demands for text in self._texts):
+        embedder = self._retriever.embedder
+        embedder.load()
+        readable = [text for text in self._texts if embedder.reads(text) > 0]
+        has_marks = any(marks.read_marks(text).demands for text in self._texts)
+        if has_marks or len(readable) * _embedding_s(embedder) < _BESIDE_FROM_S:
             self._embedded(readable)
             with self._retriever.store.snapshot() as reader:
                 return self._with_meaning(reader, None)
@@ -154,7 +162,9 @@ class Search:
         inputs = {text: passages.get(text) or marks.read_marks(text).text for text in texts}
         vectors: dict[str, Vectors] = {}
         for text in texts:
+            began = perf_counter()
             vectors[text] = embedder.embed_query(inputs[text])
+            _note_embedding(embedder, perf_counter() - began)
             _check_vector(embedder, vectors[text])
             remember_question(latest(embedder), inputs[text], vectors[text])
         self._trace.step("embed", notes={"model": embedder.space.model})
@@ -311,6 +321,19 @@ class _Trace:
     def add(self, stage: Stage) -> None:
         self.stages.append(stage)
         self._last = perf_counter()
+
+
+def _embedding_s(embedder: Embedder) -> float:
+    """Return how long a model took over its last query, in seconds; long where it is not known."""
+    try:
+        return _EMBEDDING_S.get(latest(embedder), _PATIENCE_S)
+    except TypeError:  # of a class whose objects cannot be keys
+        return _PATIENCE_S
+
+
+def _note_embedding(embedder: Embedder, seconds: float) -> None:
+    with suppress(TypeError):
+        _EMBEDDING_S[latest(embedder)] = seconds
 
 
 def _check_vector(embedder: Embedder, vector: Vectors) -> None:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING
+
+from psycopg.sql import SQL
 
 from ragkit.store import vectors as spaces
 from ragkit.store.documents import documents, metadata, neighbours
@@ -12,6 +15,7 @@ from ragkit.store.documents.chunks import hits
 from ragkit.store.documents.fields import fields
 from ragkit.store.documents.filter_sql import Restriction, allowed, matching, restriction
 from ragkit.store.vectors.active_space import require
+from ragkit.store.vectors.search import similarities
 from ragkit.store.vectors.trial import Trial, sample, trial
 from ragkit.store.words import postings
 from ragkit.store.words.segment_state import State, state
@@ -68,7 +72,7 @@ class PostgresReader:
         if table is None:
             return {}
         visible = access.visible_chunks(self.session, chunks)
-        return spaces.similarities(self.session, table, space.model, vector, visible)
+        return similarities(self.session, table, space.model, vector, visible)
 
     def matching(self, collection: str, where: Filter) -> Sequence[int]:
         among = self._restriction(collection, where)
@@ -159,5 +163,20 @@ class PostgresReader:
             declared: Mapping[str, str] = {}
             if where is not None:
                 declared = metadata.check(self.session, searched.id, where, limited=limited)
-            self._restrictions[key] = restriction(where, limited=limited, declared=declared)
+            keys = tuple(sorted(declared.items()))
+            self._restrictions[key] = _restriction(where, repr(where), limited, keys)
         return self._restrictions[key]
+
+
+@lru_cache(maxsize=256)
+def _restriction(
+    where: Filter | None, text: str, limited: bool, declared: tuple[tuple[str, str], ...]
+) -> Restriction | None:
+    """Write what may be found, once for each filter: that takes as long as a short statement.
+
+    `text` tells filters apart that are equal and are not written alike, such as 1 and true.
+    """
+    written = restriction(where, limited=limited, declared=dict(declared))
+    if written is None:
+        return None
+    return Restriction(SQL(written.condition.as_string(None)), written.values)

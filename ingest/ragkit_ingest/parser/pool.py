@@ -43,7 +43,7 @@ COMMAND = (sys.executable, "-P", "-m", "ragkit_ingest.parser.worker")
 # Arbitrary: words that are remembered take half of it.
 _GROWN_SHARE = 8
 _FILES_PER_LOOK = 200
-_FILES_PER_PROCESS = 10_000
+_FILES_PER_PROCESS = 1_000
 _OPTIONS = 8  # kept, one for each collection; arbitrary
 _SPLIT_SHARE = 4  # chunks overlap, and with a text's words and tokens are larger than the text
 _MAX_REASON_CHARS = 500

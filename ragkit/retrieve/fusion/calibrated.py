@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from heapq import nsmallest
+from functools import cached_property, partial
 from statistics import NormalDist, fmean, pstdev
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
@@ -56,6 +55,10 @@ class Fused(NamedTuple):
     lexical: float | None
 
 
+# The constructor of a named tuple is a function of Python, and takes longer.
+_MAKE_FUSED = partial(tuple.__new__, Fused)
+
+
 @dataclass(frozen=True)
 class Candidates:
     """Both legs' exact scores of every candidate, and what weighs the legs.
@@ -86,17 +89,18 @@ class Candidates:
         """
         import numpy as np
 
-        dense = self.dense
-        chunks = [*dense, *(chunk for chunk in self.lexical if chunk not in dense)]
-        cosines = [*dense.values(), *[None] * (len(chunks) - len(dense))]
-        bm25 = [self.lexical.get(chunk) for chunk in chunks]
+        dense, lexical = self.dense, self.lexical
+        chunks = [*dense, *(chunk for chunk in lexical if chunk not in dense)]
+        numbers = np.array(chunks, np.int64)
         z = np.zeros(len(chunks))
         values = np.fromiter(dense.values(), np.float64, len(dense))
         z[: len(dense)] = self.background.deviations(values)
-        scores = np.array([score or 0.0 for score in bm25]) + NATS_PER_DEVIATION * self.weight * z
-        order = np.lexsort((np.array(chunks, np.int64), -z, -scores))
-        fused = list(map(Fused, chunks, scores.tolist(), cosines, bm25))
-        return [fused[place] for place in order.tolist()]
+        bm25 = np.fromiter((lexical.get(c, 0.0) for c in chunks), np.float64, len(chunks))
+        scores = bm25 + NATS_PER_DEVIATION * self.weight * z
+        order = np.lexsort((numbers, -z, -scores))
+        ranked = numbers[order].tolist()
+        of_legs = map(dense.get, ranked), map(lexical.get, ranked)
+        return list(map(_MAKE_FUSED, zip(ranked, scores[order].tolist(), *of_legs, strict=True)))
 
     def notes(self) -> dict[str, float | str]:
         """Return the numbers of the fusion, for the trace."""
@@ -121,10 +125,20 @@ class Candidates:
             return 1.0
         if self.trusted:
             return self.readable
-        witnesses = nsmallest(WITNESSES, lexical, key=lambda chunk: (-lexical[chunk], chunk))
+        witnesses = _highest(lexical, WITNESSES)
         z = [self.background.deviations(dense[c]) if c in dense else 0.0 for c in witnesses]
         agreement = fmean(z, [lexical[chunk] for chunk in witnesses])
         return self.readable * dense_trust(agreement, self.coverage)
+
+
+def _highest(scores: Mapping[int, float], n: int) -> list[int]:
+    """Return the n chunks of the highest scores, best first, equal scores by ascending id."""
+    import numpy as np
+
+    chunks = np.fromiter(scores, np.int64, len(scores))
+    values = np.fromiter(scores.values(), np.float64, len(scores))
+    best: list[int] = chunks[np.lexsort((chunks, -values))[:n]].tolist()
+    return best
 
 
 def dense_trust(agreement: float, coverage: float) -> float:

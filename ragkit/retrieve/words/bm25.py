@@ -128,7 +128,7 @@ def top_k(ids: NDArray[np.int64], scores: NDArray[np.float64], k: int) -> list[t
         near = scores >= least  # ties with the k-th included, so that the id decides
         ids, scores = ids[near], scores[near]
     order = np.lexsort((ids, -scores))[:k]
-    return [(int(ids[i]), float(scores[i])) for i in order]
+    return list(zip(ids[order].tolist(), scores[order].tolist(), strict=True))
 
 
 def scores_of(

@@ -1,13 +1,14 @@
-"""Vectors as pgvector's binary format has them: dimension, two zero bytes, big-endian values.
+"""Vectors and lists of numbers as parameters in PostgreSQL's binary format.
 
-Source: halfvec_send and vector_send of https://github.com/pgvector/pgvector. A parameter in binary
-is a quarter of its text, and is not parsed.
+A vector: dimension, two zero bytes, big-endian values. A parameter in binary is a quarter of its
+text, and is not parsed. Source: halfvec_send and vector_send of
+https://github.com/pgvector/pgvector; array_send of PostgreSQL's src/backend/utils/adt/arrayfuncs.c.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Final
 
 from psycopg import Cursor
 from psycopg.adapt import Dumper
@@ -24,8 +25,16 @@ if TYPE_CHECKING:
     from ragkit.store.vectors.layout import Table
 
 
+_BIGINT: Final = 20  # PostgreSQL's numbers of its types
+_BIGINTS: Final = 1016
+
+
 class Packed(bytes):
     """A query vector; in a statement it stands beside a cast, which tells its type."""
+
+
+class PackedNumbers(bytes):
+    """A bigint[] in a statement."""
 
 
 class _PackedDumper(Dumper):
@@ -36,9 +45,33 @@ class _PackedDumper(Dumper):
         return bytes(obj)
 
 
+class _NumbersDumper(Dumper):
+    format = Format.BINARY
+    oid = _BIGINTS
+
+    def dump(self, obj: PackedNumbers) -> Buffer | None:
+        return bytes(obj)
+
+
 def register(cursor: Cursor[object]) -> None:
-    """Let a cursor's statements take packed vectors."""
+    """Let a cursor's statements take packed vectors and numbers."""
     cursor.adapters.register_dumper(Packed, _PackedDumper)
+    cursor.adapters.register_dumper(PackedNumbers, _NumbersDumper)
+
+
+def pack_numbers(numbers: Sequence[int]) -> PackedNumbers:
+    """Pack numbers as an array; a list of a hundred takes psycopg ten times as long.
+
+    >>> len(pack_numbers([7, 9])), len(pack_numbers([]))
+    (44, 20)
+    """
+    import numpy as np
+
+    rows = np.empty(len(numbers), [("size", ">i4"), ("number", ">i8")])
+    rows["size"], rows["number"] = 8, numbers
+    # Dimensions, whether any is NULL, the element's type, the length, the first index.
+    head = np.array([1, 0, _BIGINT, len(numbers), 1], ">i4")
+    return PackedNumbers(head.tobytes() + rows.tobytes())
 
 
 def packed_query(table: Table, model: str, vector: Vectors) -> Packed:

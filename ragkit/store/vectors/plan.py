@@ -64,4 +64,6 @@ def plan_for(table: Table, k: int, *, rows: int, matching: int, filtered: bool =
         return COMPARE
     if enough is not None:
         walked = max(walked, min(FURTHER * least, int(compare_us / WALK_US)))
+        if walked <= ef_search:  # gathered at once, so in order: none that is nearer comes later
+            enough = k
     return Plan(walked, ef_search, enough)

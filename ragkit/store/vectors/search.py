@@ -8,14 +8,17 @@ when k exist.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
+from weakref import WeakKeyDictionary
 
+from psycopg import Cursor
 from psycopg.sql import SQL, Composable, Composed, Literal, Placeholder
 
 from ragkit.store.vectors.estimate import estimate
 from ragkit.store.vectors.layout import Table
-from ragkit.store.vectors.packed import Packed, packed_query, register
+from ragkit.store.vectors.packed import Packed, pack_numbers, packed_query, register
 from ragkit.store.vectors.plan import COMPARE, Plan, plan_for
 from ragkit.store.vectors.rows import QUERY
 from ragkit.store.vectors.spaces import Place, locate
@@ -74,6 +77,11 @@ _WALK: Final = SQL("""
 # come, and no more of them when enough passed.
 _PASSES: Final = SQL("""(SELECT {} FROM visible_document d
     WHERE d.tenant = v.tenant AND d.id = v.document_id)""")
+_SIMILARITIES: Final = SQL("""
+    SELECT chunk_id, {similarity} FROM (
+        SELECT chunk_id, {distance} AS distance FROM {table}
+        WHERE tenant = %(tenant)s AND chunk_id = ANY(%(chunks)s)) AS v
+""")
 _UP_TO: Final = SQL("""
     SELECT count(*) FROM (SELECT 1 FROM {table}
     WHERE tenant = %(tenant)s AND collection_id = %(collection)s LIMIT %(limit)s) AS t
@@ -90,6 +98,9 @@ _PREPARE: Final = """
 SURE_ROWS: Final = 10_000
 SURE_SHARE: Final = 20
 SURE_BYTES: Final = 1_800
+MOST_WALKED: Final = 500  # with what every connection has set; arbitrary
+# What transactions have set hnsw.ef_search to; each has a cursor of its own.
+_EFFORTS: Final[WeakKeyDictionary[Cursor[Any], int]] = WeakKeyDictionary()
 _K: Final = Placeholder("k")
 _WALKED_ROWS: Final = Placeholder("walked")
 _ENOUGH: Final = Placeholder("enough")
@@ -169,21 +180,58 @@ def search(
         "walked": plan.walked,
         "enough": plan.enough,
     }
+    condition = _condition(where)
+    for walked, enough in _attempts(plan, k):
+        statement = _walk(table, k, walked, enough, condition)
+        rows = _walk_through(session, table, plan, statement, values, ef_search)
+        if sum(is_walked for _, _, is_walked in rows) >= k:
+            return [(chunk, score) for chunk, score, _ in rows[:k]]
+    comparison = _comparison(table, condition, analysed)
+    return session.execute(comparison, values, binary=True).fetchall()
+
+
+def _attempts(plan: Plan, k: int) -> Iterator[tuple[int, int | None]]:
+    """List how many rows of the index are taken at most, and how many that passed are enough.
+
+    What the index gathers at once comes in order, so that the first k are the nearest. Only where
+    there are fewer it goes on, when nearer ones may come later.
+    """
+    if plan.enough is not None and plan.walked > plan.ef_search:
+        yield plan.ef_search, k
     if plan.walks:
-        statement = _walk(table, k, plan.walked, plan.enough, _condition(where))
-        if _is_set(table, plan, ef_search):
-            rows = session.execute(statement, values, prepare=True).fetchall()
-        else:
-            conn = session.cursor.connection
-            with conn.pipeline():  # all in one round trip
-                prepare_walk(session, table, plan)
-                session.execute(statement, values, prepare=True)
-                conn.execute(_WALKED)  # by another cursor: this one has the rows
-            rows = session.cursor.fetchall()
-        if sum(walked for _, _, walked in rows) >= k:
-            return [(int(chunk), float(score)) for chunk, score, _ in rows[:k]]
-    rows = session.execute(_comparison(table, _condition(where), analysed), values).fetchall()
-    return [(int(chunk), float(score)) for chunk, score in rows]
+        yield plan.walked, plan.enough
+
+
+def _walk_through(
+    session: Session,
+    table: Table,
+    plan: Plan,
+    statement: bytes,
+    values: Mapping[str, object],
+    ef_search: int | None,
+) -> list[tuple[int, float, bool]]:
+    """Walk the index, with what this needs set before; `ef_search` is the connection's own."""
+    if _is_certain(table, plan) and ef_search is not None:
+        if _EFFORTS.get(session.cursor, ef_search) != plan.ef_search:
+            session.cursor.execute(b"SET LOCAL hnsw.ef_search = %d" % plan.ef_search)
+            _EFFORTS[session.cursor] = plan.ef_search
+        return session.execute(statement, values, prepare=True, binary=True).fetchall()
+    conn = session.cursor.connection
+    with conn.pipeline():  # all in one round trip
+        prepare_walk(session, table, plan)
+        session.execute(statement, values, prepare=True, binary=True)
+        conn.execute(_WALKED)  # by another cursor: this one has the rows
+    return session.cursor.fetchall()
+
+
+def similarities(
+    session: Session, table: Table, model: str, vector: Vectors, chunks: Sequence[int]
+) -> dict[int, float]:
+    """Compute each of these chunks' similarity; one without a vector there is absent."""
+    register(session.cursor)
+    values = {"vector": packed_query(table, model, vector), "chunks": pack_numbers(chunks)}
+    rows = session.execute(_similarities(table), values, prepare=True, binary=True)
+    return dict(rows.fetchall())
 
 
 def choose(
@@ -203,15 +251,15 @@ def choose(
     return plan_for(table, k, rows=rows, matching=matching, filtered=True)
 
 
-def _is_set(table: Table, plan: Plan, ef_search: int | None) -> bool:
-    """Tell whether nothing needs to be set for a walk: its plan is certain, its effort set.
+def _is_certain(table: Table, plan: Plan) -> bool:
+    """Tell whether a walk needs no more set than a connection has, except for its effort.
 
     PostgreSQL counts the bytes in a row itself, not those moved out of a long one.
     """
     row_bytes = table.dimension * (4 if table.stored == "vector" else 2)
     return (
-        plan.ef_search == ef_search
-        and table.layout.kind == "hnsw"
+        table.layout.kind == "hnsw"
+        and plan.walked <= MOST_WALKED
         and not table.reranks
         and row_bytes <= SURE_BYTES
         and max(SURE_ROWS, SURE_SHARE * plan.walked) <= table.rows
@@ -222,7 +270,7 @@ def prepare_walk(session: Session, table: Table, plan: Plan) -> None:
     """Set the session up for walking the index; `search` lets it sort again afterwards."""
     probes = table.effort if table.layout.kind == "ivfflat" else 1
     # More rows are read than walked over; pgvector's own default is 20,000.
-    tuples = max(20_000, 40 * plan.walked)
+    tuples = 40 * max(MOST_WALKED, plan.walked)
     values = {"ef_search": str(plan.ef_search), "tuples": str(tuples), "probes": str(probes)}
     session.execute(_PREPARE, values, prepare=True)
 
@@ -258,6 +306,16 @@ def comparing(table: Table, where: Restriction | None = None, analysed: bool = T
         distance=table.distance(QUERY),
         among=SQL("true") if where is None else where.condition,
     )
+
+
+@lru_cache(maxsize=64)
+def _similarities(table: Table) -> bytes:
+    statement = _SIMILARITIES.format(
+        similarity=table.similarity(SQL("distance")),
+        distance=table.distance(QUERY),
+        table=table.identifier,
+    )
+    return statement.as_bytes(None)
 
 
 # Statements are cached: writing one takes as long as searching an index.

@@ -16,6 +16,7 @@ from ragkit.store.words import segments as packed
 from ragkit.store.words.merge import MAX_EMPTY, MAX_SEGMENTS, merge, segments_to_merge
 from ragkit.store.words.segment_rows import CACHE
 from ragkit.store.words.segment_state import State
+from ragkit.store.words.small_segments import small_postings
 from ragkit.text.postings import Posting, Postings, Term
 from ragkit.text.terms import Terms
 
@@ -111,6 +112,9 @@ def _terms(
     by_key = {} if current.name is None else _cached_terms(current, names)
     missing = [term for term in names if (current.name, term) not in by_key]
     postings = _fetch_postings(session, collection, missing, current)
+    if current.small is not None and missing:
+        of_small = small_postings(session, collection, current.small, missing)
+        postings = {term: [*lists, of_small[term]] for term, lists in postings.items()}
     made = {(current.name, term): current.term(lists) for term, lists in postings.items()}
     if current.name is not None:
         CACHE.put({key: (term, current.bytes_of(term)) for key, term in made.items()})
@@ -135,13 +139,14 @@ def _cached_terms(current: State, terms: Sequence[str]) -> dict[Hashable, object
 def _fetch_postings(
     session: Session, collection: int, terms: Sequence[str], current: State
 ) -> dict[str, list[Posting | None]]:
-    """Fetch each term's posting in each segment."""
-    numbers, segments = current.numbers, current.segments
+    """Fetch each term's posting in each segment that is not searched as one with others."""
+    numbers = current.numbers
     cached = CACHE.get([(number, term) for term in terms for number in numbers])
     missing = {
         term: tuple(number for number in numbers if (number, term) not in cached) for term in terms
     }
-    lengths = {number: segment.lengths for number, segment in zip(numbers, segments, strict=True)}
+    pairs = zip(numbers, current.joined, strict=False)
+    lengths = {number: segment.lengths for number, segment in pairs}
     order = sorted(terms, key=missing.__getitem__)
     for lacking, group in groupby(order, key=missing.__getitem__):
         if not lacking:

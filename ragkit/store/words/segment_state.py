@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 from ragkit.store.documents import visible as access
 from ragkit.store.documents.visible import Hidden
 from ragkit.store.words import segment_rows
-from ragkit.store.words import segments as packed
 from ragkit.store.words.segment_rows import CACHE
+from ragkit.store.words.small_segments import SmallSegments, join_small
 from ragkit.text.postings import Posting, Segment, Term
 
 if TYPE_CHECKING:
@@ -24,16 +24,17 @@ if TYPE_CHECKING:
 
     from ragkit.store.session import Session
 
-# Segments below this many chunks are searched as one: each costs a query some calls of numpy.
+# Segments below this many chunks are searched as one.
 _SMALL_CHUNKS = 4096  # arbitrary
 _NUMBER_BYTES = 40  # of Python's
 _STATE = """
     SELECT array_agg(id ORDER BY chunks DESC, id), count(*) FILTER (WHERE chunks > 0),
+        count(*) FILTER (WHERE chunks >= %(small)s),
         coalesce(sum(chunks), 0)::bigint, coalesce(sum(terms), 0)::bigint
     FROM lexical_segment WHERE tenant = %(tenant)s AND collection_id = %(collection)s
 """
 _TOMBSTONES = """
-    SELECT string_agg(int8send(chunk_id), ''::bytea ORDER BY chunk_id), count(*),
+    SELECT string_agg(int8send(chunk_id), ''::bytea ORDER BY chunk_id),
         coalesce(sum(terms), 0)::bigint
     FROM lexical_tombstone WHERE tenant = %(tenant)s AND collection_id = %(collection)s
 """
@@ -47,29 +48,19 @@ class State:
     deleted chunks; so does a merge that takes tombstones away, and a change of who may read a
     document. So equal numbers mean an equal index.
 
-    `joined`: the same with the small segments, which stand last, as one; for each of these `moved`
-    maps its places to those in it. `all_numbers` has the numbers of empty segments as well. `name`
-    is the key that the state and its terms are cached by, None of one that is not cached.
+    `joined`: the segments that are searched, the small ones as one, which stands last. `numbers`
+    are those of the others, `small` has the small ones where there are several. `all_numbers` has
+    the numbers of empty segments as well. `name` is the key that the state and its terms are cached
+    by, None of one that is not cached.
     """
 
     name: Hashable
     all_numbers: tuple[int, ...]
     numbers: Sequence[int]
-    segments: Sequence[Segment]
     joined: Sequence[Segment]
-    moved: Sequence[NDArray[np.int32]]
+    small: SmallSegments | None
     chunks: int
     total_length: int
-
-    @classmethod
-    def of(
-        cls, all_numbers: tuple[int, ...], segments: Sequence[Segment], dead: NDArray[np.int64]
-    ) -> State:
-        """Mark and join segments; chunks and total length are not counted yet."""
-        marked = segment_rows.mark_gone(segments, dead)
-        joined, moved = _join_small(marked)
-        numbers = all_numbers[: len(segments)]
-        return cls(all_numbers or None, all_numbers, numbers, marked, joined, moved, 0, 0)
 
     def without(self, hidden: Hidden, name: Hashable = None) -> State:
         """Return the state as it is for readers from whom some chunks are hidden."""
@@ -83,39 +74,31 @@ class State:
 
     @property
     def bytes(self) -> int:
-        """Count the bytes of its arrays; the segments themselves are cached besides."""
-        segments = (*self.segments, *self.joined)
-        arrays = [segment.gone for segment in segments if segment.gone is not None]
-        last = sum(segment.ids.nbytes + segment.lengths.nbytes for segment in self._small())
-        numbers = _NUMBER_BYTES * len(self.all_numbers)
-        return sum(array.nbytes for array in [*arrays, *self.moved]) + last + numbers
+        """Count the bytes of its arrays; the segments in `numbers` are cached besides."""
+        marks = sum(segment.gone.nbytes for segment in self.joined if segment.gone is not None)
+        small = 0 if self.small is None else self.small.bytes
+        return marks + small + _NUMBER_BYTES * len(self.all_numbers)
 
     def term(self, postings: Sequence[Posting | None]) -> Term:
-        """Make a term of its postings in the segments."""
-        lists = self._in_joined(postings)
-        return Term(sum(map(_living, self.joined, lists)), lists)
+        """Make a term of its postings in `joined`."""
+        return Term(sum(map(_living, self.joined, postings)), postings)
 
     def bytes_of(self, term: Term) -> int:
-        """Count the bytes of a term besides the postings of the segments, which are cached too."""
-        last = term.postings[-1] if self.moved else None
+        """Count the bytes of a term besides the postings that are cached by their segment."""
+        last = None if self.small is None else term.postings[-1]
         if last is None or last.places is None:
             return 0
         return last.places.nbytes + last.frequencies.nbytes + last.peaks.nbytes
 
-    def _small(self) -> Sequence[Segment]:
-        return self.joined if self.moved else ()
 
-    def _in_joined(self, postings: Sequence[Posting | None]) -> Sequence[Posting | None]:
-        if not self.moved:
-            return postings
-        large = len(self.joined) - 1
-        small = [
-            (*posting.listed(), places)
-            for posting, places in zip(postings[large:], self.moved, strict=True)
-            if posting is not None
-        ]
-        last = Posting.of(*packed.move(small), self.joined[-1].lengths) if small else None
-        return [*postings[:large], last]
+@dataclass(frozen=True, slots=True)
+class _Dead:
+    """The chunks with a tombstone and all their terms counted, where there are these segments."""
+
+    filled: frozenset[int]
+    empty: tuple[int, ...]
+    chunks: NDArray[np.int64]
+    terms: int
 
 
 def state(session: Session, collection: int) -> State:
@@ -134,7 +117,7 @@ def state(session: Session, collection: int) -> State:
         state = cached[name]
         if not isinstance(state, State):
             return total
-        if state.segments is total.segments:  # not an earlier object's, which is counted no more
+        if state.small is total.small and state.numbers is total.numbers:  # not an earlier object's
             return state
     hidden = access.hidden_chunks(session, collection)
     visible = total.without(hidden, name) if len(hidden.chunks) else None
@@ -145,9 +128,7 @@ def state(session: Session, collection: int) -> State:
 
 def total_state(session: Session, collection: int) -> State:
     """Look up a collection's state for an operator."""
-    import numpy as np
-
-    values = {"collection": collection}
+    values = {"collection": collection, "small": _SMALL_CHUNKS}
     row = session.execute(_STATE, values, prepare=True, binary=True).fetchone()
     assert row is not None
     numbers: tuple[int, ...] = tuple(row[0] or ())
@@ -157,24 +138,49 @@ def total_state(session: Session, collection: int) -> State:
         assert isinstance(state, State)
         if len(CACHE.get(state.numbers)) == len(state.numbers):  # it holds them: see `bytes`
             return state
-    gone = session.execute(_TOMBSTONES, values, binary=True).fetchone()
-    assert gone is not None
-    dead = np.frombuffer(gone[0] or b"", ">i8").astype(np.int64)
-    segments = segment_rows.fetch(session, collection, numbers[: row[1]])
-    state = State.of(numbers, segments, dead)
-    state = replace(state, chunks=row[2] - gone[1], total_length=row[3] - gone[2])
+    filled, large, chunks, total_length = row[1:]
+    dead = _read_dead(session, collection, numbers, filled)
+    state = _read_state(session, collection, numbers, filled, large)
+    state = replace(
+        state,
+        joined=segment_rows.mark_gone(state.joined, dead.chunks),
+        chunks=chunks - len(dead.chunks),
+        total_length=total_length - dead.terms,
+    )
     if state.name is not None:  # without segments there are no numbers to cache it by
         CACHE.put({state.name: (state, state.bytes)})
     return state
 
 
-def _join_small(segments: list[Segment]) -> tuple[list[Segment], list[NDArray[np.int32]]]:
-    """Join the small segments, which stand last, into one."""
-    large = sum(len(segment.ids) >= _SMALL_CHUNKS for segment in segments)
-    if len(segments) - large < 2:
-        return segments, []
-    joined, moved = packed.join(segments[large:], drop_gone=False)
-    return [*segments[:large], joined], moved
+def _read_state(
+    session: Session, collection: int, numbers: tuple[int, ...], filled: int, large: int
+) -> State:
+    """Read the segments, of which the first `filled` have chunks and the first `large` many."""
+    alone = filled if filled - large < 2 else large
+    segments = segment_rows.fetch(session, collection, numbers[:alone])
+    small = join_small(session, collection, numbers[alone:filled])
+    joined = segments if small is None else [*segments, small.segment]
+    return State(numbers or None, numbers, numbers[:alone], joined, small, 0, 0)
+
+
+def _read_dead(session: Session, collection: int, numbers: tuple[int, ...], filled: int) -> _Dead:
+    """Read the tombstones, unless only segments with chunks were added since the last time.
+
+    A write that adds tombstones adds an empty segment, a merge that takes some away deletes those
+    that it has merged.
+    """
+    import numpy as np
+
+    key = ("tombstones", session.tenant, collection)
+    last = CACHE.get([key]).get(key)
+    if isinstance(last, _Dead) and last.empty == numbers[filled:] and last.filled <= set(numbers):
+        return last
+    row = session.execute(_TOMBSTONES, {"collection": collection}, binary=True).fetchone()
+    assert row is not None
+    chunks = np.frombuffer(row[0] or b"", ">i8").astype(np.int64)
+    dead = _Dead(frozenset(numbers[:filled]), numbers[filled:], chunks, row[1])
+    CACHE.put({key: (dead, chunks.nbytes + _NUMBER_BYTES * len(numbers))})
+    return dead
 
 
 def _living(segment: Segment, posting: Posting | None) -> int:

@@ -202,6 +202,19 @@ def test_one_snapshot_does_where_the_query_is_embedded_before_the_words_are_foun
     assert all(set(hit.scores) == {"dense", "lexical"} for hit in found.hits)
 
 
+def test_no_thread_is_started_where_a_query_is_embedded_in_a_moment(
+    database: Database, snapshots: list[str]
+) -> None:
+    embedder = FakeEmbedder()
+    retriever = HybridRetriever(database.store("default"), embedder, "default")
+    hits = []
+    for seconds in (0.0, 1.0):  # that the last query took
+        legs._note_embedding(embedder, seconds)
+        hits.append(retriever.search(QUERY, k=3))
+    assert [name.startswith("ragkit-beside") for name in snapshots] == [False, True]
+    assert hits[0] == hits[1]
+
+
 def test_what_is_written_between_the_legs_is_in_both(
     database: Database, worded: threading.Event
 ) -> None:

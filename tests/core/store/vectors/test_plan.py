@@ -15,13 +15,14 @@ def test_a_whole_collection_is_walked_as_far_as_k() -> None:
 
 @pytest.mark.parametrize(
     ("matching", "plan"),
-    # (10 + 4 sqrt(10)) / share rows of all for 10 to pass: 23 in the mean, and twice the effort
+    # (10 + 4 sqrt(10)) / share rows of all for 10 to pass: 23 in the mean, and twice the effort. Ten
+    # are enough of what the index gathers at once, which comes in order.
     [
         (100, COMPARE),
         (1_000, COMPARE),
         (3_000, COMPARE),
-        (5_000, Plan(453, 453, enough=23)),
-        (10_000, Plan(227, 227, enough=23)),
+        (5_000, Plan(453, 453, enough=10)),
+        (10_000, Plan(227, 227, enough=10)),
         (30_000, Plan(200, 100, enough=23)),
         (50_000, Plan(200, 100, enough=23)),
     ],

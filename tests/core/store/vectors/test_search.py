@@ -18,8 +18,8 @@ from ragkit.store.documents.filter_sql import restriction
 from ragkit.store.postgres import PostgresStore
 from ragkit.store.session import open_session
 from ragkit.store.vectors.packed import packed_query, register
-from ragkit.store.vectors.plan import Plan
-from ragkit.store.vectors.search import choose, prepare_walk, search, walking
+from ragkit.store.vectors.plan import COMPARE, Plan
+from ragkit.store.vectors.search import _attempts, choose, prepare_walk, search, walking
 from ragkit.types import EmbeddingSpace
 from tests.core.store.vectors.vector_data import (
     Pool,
@@ -195,6 +195,13 @@ def test_any_filter_gets_k_rows_when_k_exist(filled: Filled) -> None:
         assert len(set(found)) == len(found) == min(k, int(passing.sum())), (field, first, last, k)
         assert passing[found].all()
     assert 3 <= walked <= 42  # both plans were tried
+
+
+def test_what_the_index_gathers_at_once_is_tried_before_more() -> None:
+    assert list(_attempts(Plan(200, 100, 23), 10)) == [(100, 10), (200, 23)]
+    assert list(_attempts(Plan(227, 227, 10), 10)) == [(227, 10)]
+    assert list(_attempts(Plan(10, 100), 10)) == [(10, None)]
+    assert list(_attempts(COMPARE, 10)) == []
 
 
 def test_a_walk_judges_no_more_rows_when_enough_passed(filled: Filled) -> None:
