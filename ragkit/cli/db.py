@@ -68,21 +68,54 @@ def stop(json: JsonOption = False) -> None:
 
 
 @app.command()
-def prepare(json: JsonOption = False) -> None:
+def prepare(
+    citus: Annotated[
+        bool, typer.Option("--citus", help="Distribute the tables over a Citus cluster.")
+    ] = False,
+    json: JsonOption = False,
+) -> None:
     """Bring the tables up to date and grant rights.
 
     Programs run as the role in RAGKIT_DATABASE_URL, which is created if necessary; the role in
     RAGKIT_DATABASE_OWNER_URL owns the tables. With RAGKIT_TENANTS=on, row-level security is
-    enabled.
+    enabled. With --citus, the rows of each tenant are stored on one node of the cluster; the
+    database must not be in use meanwhile.
     """
     from ragkit.store.open import prepare_database
 
-    done = prepare_database(load_settings())
+    done = prepare_database(load_settings(), citus=citus)
     if json:
         render.print_json({"done": done})
     else:
         for line in done:
             typer.echo(sentence(line))
+
+
+@app.command()
+def move(
+    tenant: Annotated[str, typer.Argument(help="Tenant to move.")],
+    node: Annotated[str, typer.Argument(help="Node of the cluster, as HOST:PORT.")],
+    json: JsonOption = False,
+) -> None:
+    """Move a tenant to another node of a Citus cluster.
+
+    If other tenants share its shards, it gets shards of its own. With wal_level=logical on every
+    node, the tenant can be read and written meanwhile.
+    """
+    from ragkit.store.connection.citus import move_tenant
+    from ragkit.store.open import open_database
+
+    host, _, port = node.rpartition(":")
+    if not host or not port.isdecimal():
+        raise UsageError(f"{node!r} is no node: name it as HOST:PORT, as `ragkit db status` does.")
+    with open_database(load_settings()) as database, database.owner() as conn:
+        moved = move_tenant(conn, tenant, host, int(port))
+    if json:
+        render.print_json({"tenant": tenant, "node": node, "moved": moved})
+    elif moved:
+        typer.echo(say("Moved tenant {name} to {node}.", name=tenant, node=node))
+    else:
+        typer.echo(say("Tenant {name} is on {node} already.", name=tenant, node=node))
 
 
 @app.command()
@@ -167,6 +200,7 @@ def _shape(status: ServerStatus) -> dict[str, Any]:
 
 
 def _server_by_url(settings: Settings) -> dict[str, Any]:
+    from ragkit.store.connection.citus import nodes
     from ragkit.store.connection.connect import connect, describe
 
     assert settings.database_url is not None
@@ -189,6 +223,7 @@ def _server_by_url(settings: Settings) -> dict[str, Any]:
             "pgvector_available": facts.pgvector_available,
             "connections": facts.connections,
             "read_replica": _replica(settings, conn),
+            "nodes": [asdict(node) | {"said": str(node)} for node in nodes(conn)] or None,
         }
 
 
@@ -212,7 +247,11 @@ def _print(values: dict[str, Any], json: bool) -> None:
     present["started"] = present.pop("running")
     present["size"] = f"{present.pop('size_bytes') / 1e6:.1f} MB"
     present["kind"] = say(present["kind"])
+    cluster = present.pop("nodes", ())
     rows = [[say(name.replace("_", " ")), _text(value)] for name, value in present.items()]
+    for node in cluster:
+        kind = "coordinator" if node["is_coordinator"] else "node"
+        rows.append([say(kind), f"{node['host']}:{node['port']}: {node['said']}"])
     render.print_table([say("database"), ""], rows, empty="")
 
 

@@ -133,7 +133,7 @@ def open_database(settings: Settings) -> Database:
         raise
 
 
-def prepare_database(settings: Settings) -> list[str]:
+def prepare_database(settings: Settings, *, citus: bool = False) -> list[str]:
     """Make a database ready as the owner of its tables; say what was done.
 
     The schema is brought up to date, and the role that programs run as gets its rights: on a server
@@ -143,9 +143,12 @@ def prepare_database(settings: Settings) -> list[str]:
     from psycopg.conninfo import conninfo_to_dict
 
     from ragkit.store.connection import roles
+    from ragkit.store.connection.citus import distribute, is_distributed
     from ragkit.store.connection.connect import check_fit, connect
     from ragkit.store.connection.migrate import migrate
 
+    if settings.database_url is None and citus:
+        raise UsageError("Citus is for a server: set RAGKIT_DATABASE_URL to its coordinator.")
     if settings.database_url is None:
         with open_database(settings) as database, database.pool.connection() as conn:
             return [f"the embedded database is up to date, and used as the role {conn.info.user}"]
@@ -168,7 +171,10 @@ def prepare_database(settings: Settings) -> list[str]:
         done = [f"applied {name}" for name in migrate(conn)] or ["the tables are up to date"]
         enforce = settings.tenants == "on"
         secret = None if password is None else str(password)
-        return done + roles.prepare(conn, str(role), secret, enforce=enforce)
+        done += roles.prepare(conn, str(role), secret, enforce=enforce)
+        if citus or is_distributed(conn):
+            done += distribute(conn)
+        return done
 
 
 def _replica(settings: Settings, pool: ConnectionPool[Connection[Any]]) -> Replica | None:

@@ -12,6 +12,8 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from psycopg import sql
+
 from ragkit.store.connection.identity import Beginning, readers_array
 from ragkit.store.connection.transactions import begun, lend_begun
 
@@ -104,10 +106,10 @@ def begin_on(conn: Connection[Any], tenant: str, readers: Readers = None) -> Ite
 
 def session_on(cursor: Cursor[Any], tenant: str, readers: Readers = None) -> Session:
     """Make a session of a transaction that has begun, for a tenant and readers."""
-    cursor.execute(
-        "SELECT set_config('ragkit.tenant', %s, true), set_config('ragkit.readers', %s, true)",
-        (tenant, readers_array(readers)),
-    )
+    # SET, not set_config(), which does not reach the nodes of a cluster.
+    for name, value in (("tenant", tenant), ("readers", readers_array(readers))):
+        setting = sql.SQL("SET LOCAL {} = {}").format(sql.SQL(f"ragkit.{name}"), sql.Literal(value))
+        cursor.execute(setting)
     return Session(cursor, tenant, readers)
 
 

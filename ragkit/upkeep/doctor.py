@@ -119,6 +119,7 @@ def _database(settings: Settings, embedder: Embedder | None) -> Iterator[Check]:
                     yield Check("tenants", True, protection)
                 if settings.database_replica_url is not None:
                     yield _replica(settings, session.cursor)
+                yield from _nodes(session)
                 yield _indexes(session)
                 yield _orphans(session)
                 yield _failed_jobs(session)
@@ -143,6 +144,16 @@ def _replica(settings: Settings, cursor: Cursor[Any]) -> Check:
     return Check(
         "read replica", not replica.problem, str(replica), remedy if replica.problem else ""
     )
+
+
+def _nodes(session: Session) -> Iterator[Check]:
+    """Look at the nodes of a cluster, where the tables are distributed over one."""
+    from ragkit.store.connection.citus import nodes
+
+    for node in nodes(session.cursor.connection):
+        name = f"node {node.host}:{node.port}"
+        remedy = "" if node.answers else "start it; tenants on other nodes are served meanwhile"
+        yield Check(name, node.answers, str(node), remedy)
 
 
 def _indexes(session: Session) -> Check:

@@ -19,6 +19,7 @@ from psycopg import sql
 
 from ragkit.errors import DatabaseError, RagkitError, UsageError
 from ragkit.store.admin.clear import MIGRATIONS, clear, clear_unused
+from ragkit.store.connection.citus import is_distributed
 from ragkit.store.connection.connect import connect
 from ragkit.store.connection.migrate import is_current, last_step, migrate
 from ragkit.store.connection.rows import first_value
@@ -55,6 +56,8 @@ _SPACES: Final = """
     SELECT id, model, revision, dimension, query_prefix, passage_prefix FROM embedding_space
     ORDER BY id
 """
+_WITHOUT_CITUS: Final = ("--exclude-extension=citus", "--exclude-extension=citus_columnar")
+_NOT_TO_NODES: Final = "-c citus.enable_ddl_propagation=off"  # unknown to a server without Citus
 _PATIENT: Final = "SET LOCAL idle_in_transaction_session_timeout = 0"  # while pg_dump writes
 
 
@@ -91,7 +94,8 @@ def back_up(url: str, folder: Path) -> Content:
     """Write a database into a new folder, complete or not at all; return what it holds.
 
     Only its owner may read the folder and its files. Dump and content are of one moment, while
-    readers and writers go on. Raises UsageError for a folder that is there, DatabaseError.
+    readers and writers go on; on a cluster, whose nodes have no moment in common, writers wait.
+    Raises UsageError for a folder that is there, DatabaseError.
     """
     folder = folder.absolute()  # PostgreSQL's programs run in another folder
     if folder.exists():
@@ -105,10 +109,10 @@ def back_up(url: str, folder: Path) -> Content:
     try:
         with connect(url) as conn:
             current = is_current(conn)
-            with _snapshot(conn) as cursor:
+            with _snapshot(conn, alone=is_distributed(conn)) as cursor:
                 saved = content(cursor, searched=current)
                 shared = str(first_value(cursor, "SELECT pg_export_snapshot()"))
-                dump = ["pg_dump", "--format=custom", "--enable-row-security"]
+                dump = ["pg_dump", "--format=custom", "--enable-row-security", *_WITHOUT_CITUS]
                 dump += ["--snapshot", shared, "--file", str(part / "database.dump")]
                 _run(dump, url)
         _write(part / "check.json", {"format": FORMAT, **asdict(saved)})
@@ -203,13 +207,18 @@ def read_content(folder: Path) -> Content:
 
 def content(cursor: Cursor[Any], *, searched: bool = True) -> Content:
     """Count and hash every table, and search for some of the passages, in the cursor's snapshot."""
-    names = [str(name) for (name,) in cursor.execute(_TABLES).fetchall()]
+    names = _table_names(cursor.connection)
     tables: dict[str, tuple[int, str]] = {}
     for name in names:
         row = cursor.execute(sql.SQL(_CONTENT).format(sql.Identifier(name))).fetchone()
         assert row is not None
         tables[name] = (int(row[0]), str(row[1]))
     return Content(tables, dict(_searches(cursor)) if searched else {})
+
+
+def _table_names(conn: Connection[Any]) -> list[str]:
+    """Name the tables of the schema, in their order."""
+    return [str(name) for (name,) in conn.execute(_TABLES).fetchall()]
 
 
 def _searches(cursor: Cursor[Any]) -> Iterator[tuple[str, list[int]]]:
@@ -239,7 +248,8 @@ def _searches(cursor: Cursor[Any]) -> Iterator[tuple[str, list[int]]]:
 
 
 @contextmanager
-def _snapshot(conn: Connection[Any]) -> Iterator[Cursor[Any]]:
+def _snapshot(conn: Connection[Any], *, alone: bool = False) -> Iterator[Cursor[Any]]:
+    """Begin a transaction that sees one moment of all tenants; if `alone`, nobody writes."""
     import psycopg
 
     try:
@@ -247,6 +257,10 @@ def _snapshot(conn: Connection[Any]) -> Iterator[Cursor[Any]]:
             cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
             cursor.execute("SET LOCAL ragkit.all_tenants = 'on'")
             cursor.execute(_PATIENT)
+            if alone:
+                names = map(sql.Identifier, _table_names(conn))
+                lock = sql.SQL("LOCK TABLE {} IN SHARE MODE").format(sql.SQL(", ").join(names))
+                cursor.execute(lock)
             yield cursor
     except psycopg.Error as error:
         raise translate(error) from error
@@ -263,8 +277,9 @@ def _run(command: list[str], url: str) -> None:
         for option in pq.Conninfo.get_defaults()
         if option.envvar and parameters.get(option.keyword.decode()) is not None
     }
-    # Row-level security binds the owner too, who has to say that all tenants are meant.
-    options = f"{variables.get('PGOPTIONS', '')} -c ragkit.all_tenants=on"
+    # Row-level security binds the owner too, who has to say that all tenants are meant. A cluster's
+    # nodes get what they need when tables are distributed.
+    options = f"{variables.get('PGOPTIONS', '')} -c ragkit.all_tenants=on {_NOT_TO_NODES}"
     variables["PGOPTIONS"] = options.strip()
     home = {"HOME": os.environ["HOME"]} if "HOME" in os.environ else {}  # for ~/.pgpass
     ended = find_programs().run(command, None, output=PIPE, environment=home | variables)

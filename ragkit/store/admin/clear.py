@@ -22,8 +22,10 @@ if TYPE_CHECKING:
 MIGRATIONS: Final = "ragkit_migration"  # a row for each step of the schema, so never empty
 
 _TABLES: Final = """
-    SELECT relname FROM pg_class WHERE relkind IN ('r', 'p', 'v', 'm', 'f') AND NOT relispartition
-        AND relnamespace = current_schema()::regnamespace ORDER BY relname
+    SELECT relname FROM pg_class c WHERE relkind IN ('r', 'p', 'v', 'm', 'f') AND NOT relispartition
+        AND relnamespace = current_schema()::regnamespace
+        AND NOT EXISTS (SELECT FROM pg_depend WHERE objid = c.oid AND deptype = 'e')  -- extensions'
+    ORDER BY relname
 """
 _FUNCTIONS: Final = """
     SELECT proname FROM pg_proc WHERE proname = ANY(%s)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -122,13 +123,14 @@ def unused_indexes(session: Session) -> tuple[list[str], list[PlanFinding]]:
     findings: list[PlanFinding] = []
     for name, statement, values in _searches(session):
         explained = session.value(sql.SQL("EXPLAIN (FORMAT JSON) ") + statement, values)
-        for node in _nodes(explained[0]["Plan"]):
+        for node in _nodes(explained):
             if "Index Name" in node:
-                used.add(node["Index Name"])
-            if node["Node Type"] == "Seq Scan":
-                rows = _table_rows(session, node["Relation Name"])
+                used.add(_of_shard(node["Index Name"]))
+            if node.get("Node Type") == "Seq Scan":
+                table = _of_shard(node["Relation Name"])
+                rows = _table_rows(session, table) or int(node["Plan Rows"])  # of a shard
                 if rows > _MANY_ROWS:
-                    findings.append(PlanFinding(name, node["Relation Name"], rows))
+                    findings.append(PlanFinding(name, table, rows))
     return sorted(used), findings
 
 
@@ -171,10 +173,22 @@ def _searches(
         yield "vectors", walking(table), values
 
 
-def _nodes(plan: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    yield plan
-    for child in plan.get("Plans", ()):
-        yield from _nodes(child)
+def _nodes(explained: Any) -> Iterator[dict[str, Any]]:
+    """Yield the nodes of a plan, those that run on other servers among them."""
+    if isinstance(explained, dict):
+        yield explained
+    if isinstance(explained, dict | list):
+        for child in explained.values() if isinstance(explained, dict) else explained:
+            yield from _nodes(child)
+
+
+def _of_shard(name: str) -> str:
+    """Name the table or index that a shard's is a part of.
+
+    >>> _of_shard("chunk_102034"), _of_shard("vectors_1")
+    ('chunk', 'vectors_1')
+    """
+    return re.sub(r"_\d{6,}$", "", name)
 
 
 def _table_rows(session: Session, table: str) -> int:

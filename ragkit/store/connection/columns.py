@@ -13,12 +13,13 @@ from dataclasses import dataclass
 from functools import cache, lru_cache
 from itertools import chain, repeat
 from typing import TYPE_CHECKING, Any, Final, Literal
+from weakref import WeakKeyDictionary
 
-from psycopg import Cursor, DataError, sql
+from psycopg import Connection, Cursor, DataError, sql
 from psycopg.adapt import Dumper
 from psycopg.pq import Format
 
-from ragkit.store.connection.copy import is_secured
+from ragkit.store.connection.roles import enforced
 
 if TYPE_CHECKING:
     import numpy as np
@@ -39,6 +40,8 @@ _ROWS: Final = 2000  # in one INSERT, and in one piece of a COPY; arbitrary
 _BYTES: Final = 8 << 20  # or so many bytes of vectors
 _KEPT_PATHS: Final = 1024
 _SHORT: Final = 512  # lengths that are packed once
+
+_secured: WeakKeyDictionary[Connection[Any], bool] = WeakKeyDictionary()
 
 
 class Column(ABC):
@@ -219,17 +222,20 @@ class _RealsDumper(Dumper):
 def add_rows(
     cursor: Cursor[Any], table: str | sql.Identifier, columns: Mapping[str, Column], count: int
 ) -> None:
-    """Add so many rows to a table; `columns` has the values by the columns' names."""
+    """Add so many rows of one collection; `columns` has the values by the columns' names.
+
+    `tenant` and `collection_id` are among them, the same in all rows.
+    """
     if not count:
         return
     name = sql.Identifier(table) if isinstance(table, str) else table
     names = sql.SQL(", ").join(map(sql.Identifier, columns))
     pieces = _pieces(count, columns)
-    if is_secured(cursor):
+    if _is_secured(cursor):
         cursor.adapters.register_dumper(_Reals, _RealsDumper)
         insert = sql.SQL("INSERT INTO {} ({}) ").format(name, names)
         for rows in pieces:
-            source, values = _selected(list(columns.values()), rows)
+            source, values = _selected(columns, rows)
             cursor.execute(insert + source, values)
         return
     statement = sql.SQL("COPY {} ({}) FROM STDIN (FORMAT BINARY)").format(name, names)
@@ -285,32 +291,46 @@ def _rows_of(tables: Sequence[NDArray[np.uint8]]) -> Sequence[bytes] | Iterator[
     return [data[first : first + width] for first in range(0, len(data), width)]
 
 
-def _selected(columns: Sequence[Column], rows: slice) -> tuple[sql.Composable, list[object]]:
-    """Write the query that INSERT takes rows from, and its parameters."""
+def _is_secured(cursor: Cursor[Any]) -> bool:
+    """Tell whether row-level security binds a connection's role; asked once of each connection."""
+    conn = cursor.connection
+    if conn not in _secured:
+        _secured[conn] = enforced(cursor)
+    return _secured[conn]
+
+
+def _selected(
+    columns: Mapping[str, Column], rows: slice
+) -> tuple[sql.Composable, dict[str, object]]:
+    """Write the query that INSERT takes rows from, and its parameters.
+
+    It reads the collection's row: so a cluster has the tenant's node execute it.
+    """
     chosen: list[str] = []
     arrays: list[str] = []
-    of_arrays: list[object] = []
-    values: list[object] = []
-    for column in columns:
-        if isinstance(column, Same):
-            chosen.append(f"%s::{column.kind}")
-            values.append(column.value)
+    values: dict[str, object] = {}
+    for place, (name, column) in enumerate(columns.items()):
+        parameter = f"v{place}"
+        values[parameter] = column.value if isinstance(column, Same) else column.array(rows)
+        if name == "tenant":
+            chosen.append("c.tenant")
+        elif isinstance(column, Same):
+            chosen.append(f"%({parameter})s::{column.kind}")
         elif isinstance(column, Vectors):
             size = column.values.shape[1]
             numbers = f"((u.n - 1) * {size} + 1)::int : (u.n * {size})::int"
-            chosen.append(f"(%b::real[])[{numbers}]::{column.kind}")
-            values.append(column.array(rows))
+            chosen.append(f"(%({parameter})b::real[])[{numbers}]::{column.kind}")
         else:
-            name = f"c{len(arrays)}"
-            chosen.append(column.source(f"u.{name}"))
-            arrays.append(f"%b::{column.array_kind}")
-            of_arrays.append(column.array(rows))
+            chosen.append(column.source(f"u.c{len(arrays)}"))
+            arrays.append(f"%({parameter})b::{column.array_kind}")
+    of = dict(zip(columns, values, strict=True))
     names = ", ".join([*(f"c{n}" for n in range(len(arrays))), "n"])
     query = (
-        f"SELECT {', '.join(chosen)} FROM unnest({', '.join(arrays)}) WITH ORDINALITY"  # noqa: S608
-        f" AS u ({names})"
+        f"SELECT {', '.join(chosen)} FROM collection c,"  # noqa: S608
+        f" unnest({', '.join(arrays)}) WITH ORDINALITY AS u ({names})"
+        f" WHERE c.tenant = %({of['tenant']})s AND c.id = %({of['collection_id']})s"
     )
-    return sql.SQL(query), [*values, *of_arrays]
+    return sql.SQL(query), values  # type: ignore[arg-type]
 
 
 def _after_length(data: bytes) -> bytes:

@@ -261,11 +261,12 @@ def _options(pooler: bool) -> dict[str, Any]:
 
 
 def _configure(conn: Connection[Any]) -> None:
-    from ragkit.store.connection.identity import IDLE, keeps_sessions
+    from ragkit.store.connection.identity import IDLE, keeps_sessions, mark_cluster
     from ragkit.store.vectors.layout import EF_SEARCH
 
     if keeps_sessions(conn):  # else each transaction sets what it needs
         conn.execute(f"SET {IDLE}; {_WALKING.format(EF_SEARCH)}; {_NOTICE_END}".encode())
+    mark_cluster(conn)
 
 
 def _conninfo(url: str) -> str:

@@ -12,6 +12,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
+from weakref import WeakSet
 
 from psycopg import Connection, sql
 
@@ -23,13 +24,10 @@ OPERATOR: Final = "{*}"  # as an array of readers: everything may be read
 _acting: ContextVar[tuple[str, str]] = ContextVar("acting", default=NOBODY)
 
 # SET LOCAL, not set_config(): it takes no snapshot, so that a lock may still come before it.
-_BEGIN: Final = (
-    "BEGIN{}; SET LOCAL ragkit.tenant = {}; SET LOCAL ragkit.principal = {};"
-    " SET LOCAL ragkit.readers = {}"
-)
 _SNAPSHOT: Final = " ISOLATION LEVEL REPEATABLE READ, READ ONLY"
-_TAKE: Final = "; SELECT 1"  # takes the snapshot now, not with the first search
-_RELAXED: Final = "; SET LOCAL synchronous_commit = off"
+_TAKE: Final = b"SELECT 1"  # takes the snapshot now, not with the first search
+_TAKE_ON_NODE: Final = "SELECT FROM collection WHERE tenant = %s LIMIT 0"  # the tenant's
+_RELAXED: Final = "SET LOCAL synchronous_commit = off"
 # Transactions are short, and none waits for a model: one idle for so long has been forgotten.
 IDLE: Final = "idle_in_transaction_session_timeout = '5min'"
 
@@ -53,6 +51,9 @@ class Beginning:
     durable: bool = True
 
 
+# What `ragkit db prepare --citus` sets for a database; unknown to a server without Citus.
+_ON_CLUSTER: Final = "SELECT current_setting('citus.propagate_set_commands', true)"
+_on_cluster: WeakSet[Connection[Any]] = WeakSet()
 _wanted_beginning: ContextVar[Beginning | None] = ContextVar("wanted_beginning", default=None)
 
 
@@ -66,13 +67,42 @@ def keeps_sessions(conn: Connection[Any]) -> bool:
     return not isinstance(conn, PooledConnection)
 
 
+def mark_cluster(conn: Connection[Any]) -> None:
+    """Remember of a new connection whether the tables are distributed over a cluster."""
+    if conn.execute(_ON_CLUSTER).fetchone() == ("local",):
+        _on_cluster.add(conn)
+
+
+def on_cluster(conn: Connection[Any]) -> bool:
+    """Tell whether the tables are distributed over a cluster."""
+    return conn in _on_cluster
+
+
 def begin(conn: Connection[Any], beginning: Beginning) -> None:
     """Begin a transaction in one round trip.
 
     The principal is set where this context acts for a principal of that tenant.
     """
-    principal = _principal(beginning.tenant)
-    conn.execute(_statement(beginning, principal, keeps_sessions(conn)))
+    _begin(conn, beginning)
+    take_on_node(conn, beginning)
+
+
+def _begin(conn: Connection[Any], beginning: Beginning) -> None:
+    statements = _statements(beginning, _principal(beginning.tenant), keeps_sessions(conn))
+    if not on_cluster(conn):
+        take = (_TAKE,) if beginning.snapshot else ()
+        conn.execute(b"; ".join((*statements, *take)))
+        return
+    # Citus passes a setting on to the nodes by the text that it came in, so it comes alone.
+    with conn.pipeline():
+        for statement in statements:
+            conn.execute(statement)
+
+
+def take_on_node(conn: Connection[Any], beginning: Beginning) -> None:
+    """Take the snapshot of the tenant's node, where the tables are distributed over a cluster."""
+    if beginning.snapshot and on_cluster(conn):
+        conn.execute(_TAKE_ON_NODE, (beginning.tenant,))
 
 
 @contextmanager
@@ -81,7 +111,7 @@ def wanting(beginning: Beginning) -> Iterator[None]:
 
     So a lost connection is noticed by the transaction's first statement, not by an additional one.
     """
-    _statement(beginning, _principal(beginning.tenant), True)  # raises for an impossible name
+    _statements(beginning, _principal(beginning.tenant), True)  # raises for an impossible name
     token = _wanted_beginning.set(beginning)
     try:
         yield
@@ -90,10 +120,13 @@ def wanting(beginning: Beginning) -> Iterator[None]:
 
 
 def begin_wanted(conn: Connection[Any]) -> bool:
-    """Begin the transaction that `wanting` names; tell whether there was one."""
+    """Begin the transaction that `wanting` names; tell whether there was one.
+
+    On a cluster its snapshot is yet to be taken: a node that is gone is no fault of the connection.
+    """
     beginning = _wanted_beginning.get()
     if beginning is not None:
-        begin(conn, beginning)
+        _begin(conn, beginning)
     return beginning is not None
 
 
@@ -115,18 +148,20 @@ def _principal(tenant: str) -> str:
 
 
 @lru_cache(maxsize=1024)
-def _statement(beginning: Beginning, principal: str, sessions: bool) -> bytes:
-    """Write what begins a transaction: one simple query, which takes no parameters."""
-    text = sql.SQL(_BEGIN).format(
-        sql.SQL(_SNAPSHOT if beginning.snapshot else ""),
-        sql.Literal(beginning.tenant),
-        sql.Literal(principal),
-        sql.Literal(readers_array(beginning.readers)),
-    )
+def _statements(
+    beginning: Beginning, principal: str, sessions: bool
+) -> tuple[bytes, ...]:
+    """Write what begins a transaction: statements without parameters."""
+    settings = {
+        "ragkit.tenant": beginning.tenant,
+        "ragkit.principal": principal,
+        "ragkit.readers": readers_array(beginning.readers),
+    }
+    texts: list[sql.Composable] = [sql.SQL("BEGIN" + (_SNAPSHOT if beginning.snapshot else ""))]
+    for name, value in settings.items():
+        texts.append(sql.SQL("SET LOCAL {} = {}").format(sql.SQL(name), sql.Literal(value)))
     if not sessions:
-        text += sql.SQL(f"; SET LOCAL {IDLE}")
+        texts.append(sql.SQL(f"SET LOCAL {IDLE}"))
     if not beginning.durable:
-        text += sql.SQL(_RELAXED)
-    if beginning.snapshot:
-        text += sql.SQL(_TAKE)
-    return text.as_bytes(None)
+        texts.append(sql.SQL(_RELAXED))
+    return tuple(text.as_bytes(None) for text in texts)

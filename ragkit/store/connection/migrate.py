@@ -166,9 +166,13 @@ def _apply(conn: Connection[Any], step: Migration, steps: list[Migration]) -> bo
     """Apply one step, unless another process has done so while this one waited for its turn."""
     import psycopg
 
+    from ragkit.store.connection.citus import is_distributed
+
     with conn.transaction():
         conn.execute("SELECT pg_advisory_xact_lock(%s)", (LOCK,))
         conn.execute("SET LOCAL ragkit.all_tenants = 'on'")  # a step may change their rows
+        if not is_distributed(conn):  # the nodes get what they need with the tables
+            conn.execute("SET LOCAL citus.enable_ddl_propagation = off")
         try:
             conn.execute(_TABLE)
             if _next(conn, steps) != step:

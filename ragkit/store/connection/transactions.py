@@ -14,7 +14,7 @@ import psycopg
 from psycopg.pq import TransactionStatus
 
 from ragkit.errors import DatabaseError, UsageError
-from ragkit.store.connection.identity import Beginning, begin, wanting
+from ragkit.store.connection.identity import Beginning, begin, take_on_node, wanting
 
 if TYPE_CHECKING:
     from psycopg import Connection, Cursor
@@ -83,9 +83,12 @@ def lend_begun(
         with wanting(beginning):
             conn = pool.getconn()
         try:
-            if conn.info.transaction_status == TransactionStatus.IDLE:  # none was tried out
+            is_begun = conn.info.transaction_status != TransactionStatus.IDLE  # as it was tried out
+            if not is_begun:
                 begin(conn, beginning)
             with conn:
+                if is_begun:
+                    take_on_node(conn, beginning)
                 yield conn
                 conn.commit()  # which a connection that was lost refuses
         finally:

@@ -69,7 +69,7 @@ _PUT: Final = """
         %(fingerprint)s, %(similarity)s)
     ON CONFLICT (tenant, collection_id, uri_key) DO UPDATE SET document_id = excluded.document_id,
         content_hash = excluded.content_hash, fingerprint = excluded.fingerprint,
-        similarity = excluded.similarity, created_at = now()
+        similarity = excluded.similarity, created_at = excluded.created_at
 """
 _LIST: Final = """
     SELECT k.uri, k.document_id, k.similarity FROM document_copy k
@@ -138,8 +138,9 @@ _CONCERNED: Final = """
 """
 _ADD_BANDS: Final = """
     INSERT INTO document_band (tenant, collection_id, band, document_id)
-    SELECT %(tenant)s, %(collection)s, band, document
-    FROM unnest(%(bands)s::bigint[], %(documents)s::bigint[]) AS t (band, document)
+    SELECT c.tenant, c.id, t.band, t.document
+    FROM collection c, unnest(%(bands)s::bigint[], %(documents)s::bigint[]) AS t (band, document)
+    WHERE c.tenant = %(tenant)s AND c.id = %(collection)s
     ON CONFLICT DO NOTHING
 """
 

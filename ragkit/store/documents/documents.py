@@ -55,7 +55,7 @@ PUT_DOCUMENT = """
         page_numbers = excluded.page_numbers, page_labels = excluded.page_labels,
         chars = excluded.chars, text = excluded.text, signature = excluded.signature,
         bytes = excluded.bytes, source_id = excluded.source_id, version = document.version + 1,
-        updated_at = greatest(now(), document.updated_at + interval '1 microsecond')
+        updated_at = greatest(excluded.updated_at, ragkit_next_moment(document.updated_at))
     -- An upload never replaces a later one that was quicker, nor a document that its sender may not
     -- read by now.
     WHERE (document.source_id < excluded.source_id

@@ -25,8 +25,9 @@ MAX_DECLARED: Final = 50  # arbitrary: each is written again with every document
 
 _NOTE: Final = """
     INSERT INTO metadata_key (tenant, collection_id, key)
-    SELECT %(tenant)s, %(collection)s, key FROM unnest(%(keys)s::text[]) AS key
-    WHERE octet_length(key) <= %(most)s ORDER BY key ON CONFLICT DO NOTHING
+    SELECT c.tenant, c.id, key FROM collection c, unnest(%(keys)s::text[]) AS key
+    WHERE c.tenant = %(tenant)s AND c.id = %(collection)s AND octet_length(key) <= %(most)s
+    ORDER BY key ON CONFLICT DO NOTHING
 """
 _DROP_VALUES: Final = """
     DELETE FROM metadata_value v WHERE v.tenant = %(tenant)s

@@ -30,30 +30,43 @@ Analyse = Callable[[str], Sequence[str]]
 _FIND_COLLECTION: Final = """
     SELECT id FROM collection WHERE tenant = %(tenant)s AND versions_of = %(collection)s
 """
-# Its name can be given to no collection. The lock keeps its sharing from changing meanwhile.
+# Its name can be given to no collection; `_LOCK_SPACE` keeps its sharing from changing meanwhile.
 _ADD_COLLECTION: Final = """
     INSERT INTO collection (tenant, name, settings, owner, readers, versions_of)
     SELECT tenant, E'\\x01' || id, settings, owner, readers, id FROM collection
-    WHERE tenant = %(tenant)s AND id = %(collection)s FOR SHARE
+    WHERE tenant = %(tenant)s AND id = %(collection)s
     ON CONFLICT DO NOTHING
 """
 # Documents about to be replaced become old versions, until the moment that the newer one gets as
-# its own (see PUT_DOCUMENT). An upload replaces the same documents there.
-_KEEP: Final = """
-    INSERT INTO document (tenant, collection_id, uri, uri_key, content_hash, fingerprint, title,
-        language, media_type, metadata, page_starts, page_numbers, page_labels, version, chars,
-        text, signature, bytes, created_at, updated_at, owner, readers, version_of, valid_to)
-    SELECT d.tenant, c.id, d.uri, sha256(d.uri_key || int8send(d.id) || int4send(d.version)),
-        d.content_hash, d.fingerprint, d.title, d.language, d.media_type, d.metadata,
-        d.page_starts, d.page_numbers, d.page_labels, d.version, d.chars, d.text, d.signature,
-        d.bytes, d.created_at, d.updated_at, d.owner, d.readers, d.id,
-        greatest(now(), d.updated_at + interval '1 microsecond')
-    FROM document d JOIN collection c ON c.tenant = d.tenant AND c.versions_of = d.collection_id
+# its own (see PUT_DOCUMENT). An upload replaces the same documents there. They are locked first, by
+# a statement of its own, and their numbers and the moment are the coordinator's: on a cluster an
+# INSERT from a query locks no rows, draws no numbers, and the clock is another node's.
+_REPLACED: Final = """
     WHERE d.tenant = %(tenant)s AND d.collection_id = %(collection)s
         AND (d.uri_key = ANY(%(keys)s::bytea[]) OR d.id = %(document)s::bigint)
         AND (d.source_id < %(source)s OR d.source_id IS NULL OR %(source)s::bigint IS NULL)
         AND may_read(d.owner, d.readers, %(principals)s::text[])
-    ORDER BY d.id FOR UPDATE OF d
+    ORDER BY d.id
+"""
+_LOCK_REPLACED: Final = f"SELECT d.id FROM document d {_REPLACED} FOR UPDATE"
+_NUMBERS: Final = """
+    SELECT now(), ARRAY(SELECT nextval(pg_get_serial_sequence('document', 'id'))
+        FROM generate_series(1, %(count)s))
+"""
+_KEEP: Final = """
+    INSERT INTO document (tenant, id, collection_id, uri, uri_key, content_hash, fingerprint, title,
+        language, media_type, metadata, page_starts, page_numbers, page_labels, version, chars,
+        text, signature, bytes, created_at, updated_at, owner, readers, version_of, valid_to)
+    OVERRIDING SYSTEM VALUE
+    SELECT d.tenant, n.id, c.id, d.uri, sha256(d.uri_key || int8send(d.id) || int4send(d.version)),
+        d.content_hash, d.fingerprint, d.title, d.language, d.media_type, d.metadata,
+        d.page_starts, d.page_numbers, d.page_labels, d.version, d.chars, d.text, d.signature,
+        d.bytes, d.created_at, d.updated_at, d.owner, d.readers, d.id,
+        greatest(%(now)s::timestamptz, ragkit_next_moment(d.updated_at))
+    FROM document d JOIN collection c ON c.tenant = d.tenant AND c.versions_of = d.collection_id
+    JOIN unnest(%(replaced)s::bigint[], %(numbers)s::bigint[]) AS n (replaced, id)
+        ON n.replaced = d.id
+    WHERE d.tenant = %(tenant)s
 """
 _JUST_KEPT: Final = """
     SELECT v.version_of, v.id FROM document v JOIN document d
@@ -112,7 +125,7 @@ _RESTORE: Final = """
         metadata = v.metadata, page_starts = v.page_starts, page_numbers = v.page_numbers,
         page_labels = v.page_labels, signature = v.signature, chars = v.chars,
         text = v.text, bytes = v.bytes, source_id = NULL, version = d.version + 1,
-        updated_at = greatest(now(), d.updated_at + interval '1 microsecond')
+        updated_at = greatest(now(), ragkit_next_moment(d.updated_at))
     FROM document v WHERE d.tenant = %(tenant)s AND d.id = %(document)s
         AND v.tenant = %(tenant)s AND v.id = %(version)s
     RETURNING d.metadata
@@ -167,6 +180,7 @@ def collection_of_versions(session: Session, collection: int) -> int | None:
 def add_collection_of_versions(session: Session, collection: int) -> None:
     """Make the collection of a collection's old versions; for a session of its own."""
     if collection_of_versions(session, collection) is None:
+        session.execute(_LOCK_SPACE, {"collection": collection})
         session.execute(_ADD_COLLECTION, {"collection": collection})
 
 
@@ -186,7 +200,11 @@ def keep(
     """
     values = {"collection": collection, "keys": list(keys), "document": document}
     sender = None if principals is None else list(principals)
-    session.execute(_KEEP, {**values, "source": source, "principals": sender})
+    values |= {"source": source, "principals": sender}
+    replaced = [number for (number,) in session.execute(_LOCK_REPLACED, values).fetchall()]
+    if replaced:
+        now, numbers = session.execute(_NUMBERS, {"count": len(replaced)}).fetchall()[0]
+        session.execute(_KEEP, {"replaced": replaced, "numbers": numbers, "now": now})
 
 
 def move(

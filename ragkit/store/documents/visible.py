@@ -38,6 +38,17 @@ COUNTS: Final = """
 _VISIBLE_CHUNKS: Final = """
     SELECT id FROM visible_chunk WHERE tenant = %(tenant)s AND id = ANY(%(chunks)s)
 """
+# Which of the documents that a row's citations name exist and are hidden from the session.
+HIDDEN_DOCUMENTS: Final = """
+    CASE WHEN citations = '[]' OR %(readers)s::text[] IS NULL THEN '{}'::bigint[] ELSE ARRAY(
+        SELECT d.id FROM document d
+        WHERE d.tenant = %(tenant)s AND d.id IN (
+                SELECT (citation ->> 'document')::bigint
+                FROM jsonb_array_elements(citations) AS citation)
+            AND NOT EXISTS (SELECT FROM visible_document v
+                WHERE v.tenant = %(tenant)s AND v.id = d.id)
+        ORDER BY d.id) END
+"""
 # An array, not a join, which the planner makes of every chunk where few are hidden.
 _HIDDEN_CHUNKS: Final = """
     SELECT string_agg(int8send(id), ''::bytea), coalesce(sum(terms), 0)::bigint

@@ -2,24 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
+    from psycopg import Cursor
+
     from ragkit.store.documents.filter_sql import Readers
 
 # Of an open job: no living worker holds it within its lease.
 FREE: Final = "(j.state = 'queued' OR j.lease_until < now() OR NOT ragkit_alive(j.worker))"
 
+_PRINCIPALS: Final = """
+    SELECT id, principals FROM source WHERE tenant = %(tenant)s AND id = ANY(%(sources)s)
+"""
+
 
 def free_jobs(condition: str, join: str = "") -> str:
     """Write the query for a collection's free jobs, locked, the oldest first.
 
-    They were tried between `fewest` and `most` times.
+    They were tried between `fewest` and `most` times. It goes into an array: joined, it could be
+    executed several times, and lock more than `limit`.
     """
     return f"""
-        SELECT j.tenant, j.id FROM job j {join}
+        SELECT j.id FROM job j {join}
         WHERE j.tenant = %(tenant)s AND j.collection_id = %(collection)s AND {condition}
             AND j.state IN ('queued', 'running') AND {FREE}
             AND j.attempts BETWEEN %(fewest)s AND %(most)s
@@ -34,29 +41,20 @@ def quarantine(jobs: str) -> str:
             stage = coalesce(nullif(stage, ''), 'worker'), finished_at = now(),
             reason = 'the program ended while at work on this file, ' || attempts || ' times',
             updated_at = now()
-        WHERE (tenant, id) IN ({jobs})
+        WHERE tenant = %(tenant)s AND id = ANY(ARRAY({jobs}))
         RETURNING source_id, id, attempts
     """  # noqa: S608  built from constants only
 
 
 def claim(jobs: str) -> str:
-    """Write the statement that gives jobs to a worker. Its rows are read by `job_of`.
-
-    An uploaded file's readers are those that its sender went by; where the file is gone already,
-    the sender alone is known.
-    """
+    """Write the statement that gives jobs to a worker, for `claim_jobs`."""
     return f"""
         UPDATE job SET state = 'running', worker = %(worker)s, attempts = attempts + 1, stage = '',
-            reason = '', done = 0, total = 0, token = nextval('job_token'), host = %(host)s,
+            reason = '', done = 0, total = 0, token = %(token)s, host = %(host)s,
             run_id = %(run)s, lease_until = now() + make_interval(secs => %(lease)s),
             started_at = now(), finished_at = NULL, updated_at = now()
-        WHERE (tenant, id) IN ({jobs})
-        RETURNING id, uri, token, attempts, content_hash, source_id, name, principal,
-            CASE WHEN EXISTS (SELECT FROM source s WHERE s.tenant = job.tenant AND s.id = source_id)
-                THEN (SELECT principals FROM source s
-                    WHERE s.tenant = job.tenant AND s.id = source_id)
-                WHEN principal <> '' THEN ARRAY['user:' || principal] END,
-            place_id, path
+        WHERE tenant = %(tenant)s AND id = ANY(ARRAY({jobs}))
+        RETURNING id, uri, token, attempts, content_hash, source_id, name, principal, place_id, path
     """  # noqa: S608  built from constants only
 
 
@@ -89,11 +87,27 @@ class Job:
     upload: UploadedFile | None = None
 
 
-def job_of(row: Sequence[Any]) -> Job:
-    """Read a row of `claim`."""
-    source, name, principal, readers = row[5:9]
-    upload = None
-    if source is not None:
-        upload = UploadedFile(source, name, principal, None if readers is None else tuple(readers))
-    number, uri, token, attempts, content = row[:5]
-    return Job(number, uri, token, attempts, content, upload)
+def claim_jobs(
+    cursor: Cursor[Any], statement: str, values: Mapping[str, object]
+) -> list[tuple[Job, int | None, bytes | None]]:
+    """Claim jobs by a statement of `claim`; return them in their order.
+
+    With a job come its file's place and the path there, where it has one. An uploaded file's readers are those that its sender went by; where the file is gone already,
+    the sender alone is known.
+    """
+    rows = cursor.execute(statement.encode(), values).fetchall()
+    sources = [row[5] for row in rows if row[5] is not None]
+    principals: dict[int, Sequence[str] | None] = {}
+    if sources:
+        asked = {"tenant": values["tenant"], "sources": sources}
+        principals = dict(cursor.execute(_PRINCIPALS, asked).fetchall())
+    jobs = []
+    for number, uri, token, attempts, content, source, name, principal, place, path in rows:
+        upload = None
+        if source is not None:
+            sender = [f"user:{principal}"] if principal else None
+            readers = principals.get(source, sender)
+            named = None if readers is None else tuple(readers)
+            upload = UploadedFile(source, name, principal, named)
+        jobs.append((Job(number, uri, token, attempts, content, upload), place, path))
+    return sorted(jobs, key=lambda claimed: claimed[0].id)

@@ -27,7 +27,7 @@ _HOLD_SOME: Final = """
 # What an upload's worker noted is for whoever sent it.
 _FINISH: Final = """
     UPDATE job SET state = 'done', worker = NULL, token = NULL, lease_until = NULL, stage = '',
-        reason = CASE kind WHEN 'upload' THEN reason ELSE '' END, document_id = %s,
+        reason = CASE WHEN kind = 'upload' THEN reason ELSE '' END, document_id = %s,
         content_hash = %s, figures = figures || %s,
         finished_at = now(), updated_at = now()
     WHERE tenant = %s AND id = %s
@@ -38,24 +38,25 @@ _FAIL: Final = """
     WHERE tenant = %s AND id = %s
 """
 # An upload's job is found by the file that was sent, for jobs of the same document are many.
-_CANCEL: Final = """
-    WITH mine AS (
+_LOCK_OF_FILES: Final = """
+    SELECT id, source_id, state IN ('queued', 'running') FROM job
+    WHERE tenant = %(tenant)s AND id IN (
         SELECT id FROM job WHERE tenant = %(tenant)s AND collection_id = %(collection)s
             AND uri_key = ANY(%(keys)s)
         UNION
         SELECT j.id FROM source s JOIN job j ON j.tenant = s.tenant AND j.source_id = s.id
         WHERE s.tenant = %(tenant)s AND s.collection_id = %(collection)s
-            AND s.uri_key = ANY(%(keys)s)),
-    locked AS (
-        SELECT id FROM job WHERE tenant = %(tenant)s AND id IN (SELECT id FROM mine)
-        ORDER BY id FOR UPDATE)
-    UPDATE job SET state = CASE WHEN state IN ('queued', 'running') THEN 'cancelled' ELSE state END,
-        reason = CASE WHEN state IN ('queued', 'running') THEN 'the document was deleted'
-            ELSE reason END,
-        finished_at = CASE WHEN state IN ('queued', 'running') THEN now() ELSE finished_at END,
-        worker = NULL, token = NULL, lease_until = NULL, seen_at = now(), updated_at = now()
-    WHERE tenant = %(tenant)s AND id IN (SELECT id FROM locked)
-    RETURNING source_id, state
+            AND s.uri_key = ANY(%(keys)s))
+    ORDER BY id FOR UPDATE
+"""
+_CANCEL: Final = """
+    UPDATE job SET state = 'cancelled', reason = 'the document was deleted', worker = NULL,
+        token = NULL, lease_until = NULL, seen_at = now(), finished_at = now(), updated_at = now()
+    WHERE tenant = %(tenant)s AND id = ANY(%(jobs)s)
+"""
+_SEE: Final = """
+    UPDATE job SET seen_at = now(), updated_at = now()
+    WHERE tenant = %(tenant)s AND id = ANY(%(jobs)s)
 """
 _DROP_SOURCES: Final = """
     DELETE FROM source s WHERE s.tenant = %s AND s.id = ANY(%s) AND NOT EXISTS (
@@ -140,12 +141,13 @@ def cancel(cursor: Cursor[Any], tenant: str, collection: int, keys: Sequence[byt
     whoever finishes a job locks it first.
     """
     values = {"tenant": tenant, "collection": collection, "keys": list(keys)}
-    rows = cursor.execute(_CANCEL, values).fetchall()
-    drop_sources(
-        cursor,
-        tenant,
-        [source for source, state in rows if source is not None and state == "cancelled"],
-    )
+    rows = cursor.execute(_LOCK_OF_FILES, values).fetchall()
+    for statement, is_open in ((_CANCEL, True), (_SEE, False)):
+        jobs = [number for number, _, state in rows if state == is_open]
+        if jobs:
+            cursor.execute(statement, {"tenant": tenant, "jobs": jobs})
+    opened = [source for _, source, is_open in rows if is_open and source is not None]
+    drop_sources(cursor, tenant, opened)
 
 
 def drop_sources(cursor: Cursor[Any], tenant: str, sources: Sequence[int]) -> None:

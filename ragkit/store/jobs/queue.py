@@ -17,7 +17,7 @@ from psycopg.types.json import Jsonb
 from ragkit.store.connection.transactions import EVERYBODY, lent, transaction
 from ragkit.store.documents.documents import uri_key
 from ragkit.store.jobs import lease
-from ragkit.store.jobs.job import Job, claim, free_jobs, job_of, quarantine
+from ragkit.store.jobs.job import Job, claim, claim_jobs, free_jobs, quarantine
 from ragkit.store.jobs.upload_bytes import CHANNEL, KEY_DAYS
 from ragkit.store.jobs.worker import MAX_ATTEMPTS, MAX_TOGETHER, Worker
 from ragkit.store.jobs.worker_connection import WorkerConnection
@@ -155,12 +155,11 @@ class QueueWorker(Worker):
                 return []
             self._set_aside(cursor, _QUARANTINE, values, most)
             values |= {"fewest": bounds[0], "most": bounds[1]}
-            rows = cursor.execute(_CLAIM_WAITING.encode(), values).fetchall()
-        files = [
-            QueuedFile(job_of(row), row[9], "" if row[10] is None else _text(row[10]))
-            for row in rows
+            claimed = claim_jobs(cursor, _CLAIM_WAITING, values)
+        return [
+            QueuedFile(job, place, "" if path is None else _text(path))
+            for job, place, path in claimed
         ]
-        return sorted(files, key=lambda file: file.job.id)
 
     def confirm(self, jobs: Sequence[tuple[Job, str]], *, age_s: float = 0.0) -> list[Job]:
         """Keep jobs for the content that was read, each with its hash, "" where reading failed.

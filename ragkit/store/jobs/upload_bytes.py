@@ -16,7 +16,6 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
 from ragkit.errors import BusyError, NotFoundError, UsageError
-from ragkit.store.connection.copy import loading
 from ragkit.store.connection.rows import first_value
 from ragkit.store.connection.transactions import transaction
 from ragkit.store.documents import documents
@@ -53,6 +52,7 @@ _ADD_SOURCE = """
         principals)
     VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s) RETURNING id
 """
+_ADD_PART = "INSERT INTO source_part (tenant, source_id, n, data) VALUES (%s, %s, %s, %b)"
 _ADD_JOB = """
     INSERT INTO job (tenant, collection_id, kind, uri, uri_key, name, source_id, principal)
     VALUES (%s, %s, 'upload', %s, %s, %s, %s, %s) RETURNING id
@@ -234,10 +234,8 @@ class Sources:
         named = (tenant, collection_id, *place, upload.name, media_type(upload.name))
         sender = (principal, listed(self._readers))
         source = int(first_value(cursor, _ADD_SOURCE, (*named, *hashed, *sender)))
-        columns = {"tenant": "text", "source_id": "int8", "n": "int4", "data": "bytea"}
-        with loading(cursor, "source_part", columns) as load:
-            for n, part in enumerate(_parts(upload.file)):
-                load.write_row((tenant, source, n, part))
+        for n, part in enumerate(_parts(upload.file)):
+            cursor.execute(_ADD_PART, (tenant, source, n, part))
         own = documents.uri_key(f"source {source}")  # jobs of the same document are many
         values = (tenant, collection_id, uri, own, upload.name, source, principal)
         return int(first_value(cursor, _ADD_JOB, values))

@@ -10,10 +10,12 @@ worker may still write is decided by its token: see `ragkit.store.jobs.lease`.
 from __future__ import annotations
 
 import logging
+import secrets
 import socket
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
 from ragkit.store.documents import documents
@@ -21,7 +23,7 @@ from ragkit.store.documents.documents import uri_key
 from ragkit.store.documents.upload_place import own_key
 from ragkit.store.documents.visible import listed
 from ragkit.store.jobs import lease
-from ragkit.store.jobs.job import FREE, Job, claim, free_jobs, job_of, quarantine
+from ragkit.store.jobs.job import FREE, Job, claim, claim_jobs, free_jobs, quarantine
 from ragkit.store.session import Session
 
 if TYPE_CHECKING:
@@ -42,24 +44,28 @@ _ENDLESS: Final = 1 << 30  # attempts
 
 # A file that looks otherwise than it did takes an open job away from who works on it. What was read
 # before the job's file was seen, or before it was deleted, opens nothing. A job that was set aside
-# stays so for as long as its file is the same.
+# stays so for as long as its file is the same, unless it was tried fewer times than now allowed.
+# Citus takes rows of numbered values from VALUES alone, and no parameters in the clause of a conflict.
 _ENQUEUE: Final = """
     INSERT INTO job (tenant, collection_id, kind, uri, uri_key, content_hash, seen_at)
-    SELECT %(tenant)s, %(collection)s, 'ingest', uri, key, hash,
-        now() - make_interval(secs => %(age)s)
-    FROM unnest(%(uris)s::text[], %(keys)s::bytea[], %(hashes)s::text[]) AS t (uri, key, hash)
+    VALUES {rows}
     ON CONFLICT (tenant, collection_id, kind, uri_key) DO UPDATE
     SET state = 'queued', attempts = 0, stage = '', reason = '', worker = NULL, token = NULL,
         lease_until = NULL, started_at = NULL, finished_at = NULL, run_id = NULL, host = '',
-        figures = '{}', content_hash = excluded.content_hash, seen_at = excluded.seen_at,
-        updated_at = now()
-    WHERE excluded.seen_at >= job.seen_at AND CASE job.state
-        WHEN 'failed' THEN job.attempts < %(attempts)s OR excluded.content_hash = ''
+        figures = excluded.figures, content_hash = excluded.content_hash, seen_at = excluded.seen_at,
+        updated_at = excluded.updated_at
+    WHERE excluded.seen_at >= job.seen_at AND CASE
+        WHEN job.state = 'failed' THEN job.attempts < {attempts} OR excluded.content_hash = ''
             OR job.content_hash <> excluded.content_hash
-        WHEN 'queued' THEN excluded.content_hash NOT IN ('', job.content_hash)
-        WHEN 'running' THEN excluded.content_hash NOT IN ('', job.content_hash)
+        WHEN job.state IN ('queued', 'running')
+            THEN excluded.content_hash NOT IN ('', job.content_hash)
         ELSE true END
 """
+_ENQUEUED_ROW: Final = """
+    (%(tenant)s, %(collection)s, 'ingest', (%(uris)s::text[])[{n}], (%(keys)s::bytea[])[{n}],
+        (%(hashes)s::text[])[{n}], now() - make_interval(secs => %(age)s))
+"""
+_ENQUEUED: Final = 100  # rows in a statement; arbitrary
 _OF_FILES: Final = free_jobs(
     "j.kind = 'ingest'",
     """JOIN unnest(%(keys)s::bytea[], %(hashes)s::text[]) AS w (key, hash)
@@ -175,7 +181,7 @@ class Worker:
         with self._begun() as cursor:
             values = {**self._values(), **_columns(files), "limit": limit}
             self._set_aside(cursor, _QUARANTINE_FILES, values, MAX_ATTEMPTS)
-            return _jobs(cursor.execute(_CLAIM_FILES, values))
+            return _jobs(cursor, _CLAIM_FILES, values)
 
     def take(self, files: Sequence[File], *, age_s: float = 0.0, alone: bool = False) -> list[Job]:
         """Enqueue and claim in one transaction, so that nothing can come between.
@@ -184,20 +190,20 @@ class Worker:
         `alone`: when nothing else is worked on.
         """
         most = MAX_TOGETHER + MAX_ATTEMPTS
-        values = {**self._values(), **_columns(files), "age": age_s, "limit": len(files)}
+        values = {**self._values(), **_columns(files), "limit": len(files)}
         with self._begun() as cursor:
-            cursor.execute(_ENQUEUE, {**values, "attempts": most})
+            self._enqueue(cursor, files, age_s, most)
             self._set_aside(cursor, _QUARANTINE_FILES, values, most)
             if not alone:
                 values["most"] = MAX_TOGETHER - 1
-            return _jobs(cursor.execute(_CLAIM_FILES, values))
+            return _jobs(cursor, _CLAIM_FILES, values)
 
     def next(self, limit: int) -> list[Job]:
         """Claim up to `limit` open jobs of files in the collection, the oldest first."""
         values = {**self._values(), "limit": limit}
         with self._begun() as cursor:
             self._set_aside(cursor, _QUARANTINE_NEXT, values, MAX_ATTEMPTS)
-            return _jobs(cursor.execute(_CLAIM_NEXT, values))
+            return _jobs(cursor, _CLAIM_NEXT, values)
 
     def fail(
         self, job: Job, stage: str, reason: str, figures: Mapping[str, object] | None = None
@@ -284,8 +290,19 @@ class Worker:
         with self._begun() as cursor:
             cursor.execute(_RELEASE, (self.tenant, self.collection, self.number))
 
-    def _enqueue(self, cursor: Cursor[Any], files: Sequence[File], age_s: float) -> None:
-        cursor.execute(_ENQUEUE, {**self._values(), **_columns(files), "age": age_s})
+    def _enqueue(
+        self,
+        cursor: Cursor[Any],
+        files: Sequence[File],
+        age_s: float,
+        attempts: int = MAX_ATTEMPTS,
+    ) -> None:
+        """Open jobs, of which one that failed begins anew if it was tried fewer times."""
+        columns = _columns(files)
+        for first in range(0, len(columns["uris"]), _ENQUEUED):
+            some = {name: column[first : first + _ENQUEUED] for name, column in columns.items()}
+            statement = _enqueue_statement(len(some["uris"]), attempts)
+            cursor.execute(statement, {**self._values(), **some, "age": age_s})
 
     def _set_aside(
         self, cursor: Cursor[Any], statement: str, values: Mapping[str, object], attempts: int
@@ -314,19 +331,26 @@ class Worker:
         return {
             "tenant": self.tenant,
             "collection": self.collection,
-            "attempts": MAX_ATTEMPTS,
             "fewest": 0,
             "most": _ENDLESS,
             "worker": self.number,
             "lease": LEASE_S,
             "host": host(),
             "run": self._run,
+            "token": secrets.randbits(63),
         }
 
 
 def host() -> str:
     """Name this machine, as the ledger shows who did what."""
     return socket.gethostname()[:255]
+
+
+@cache
+def _enqueue_statement(count: int, attempts: int) -> bytes:
+    """Write `_ENQUEUE` for so many jobs, which may be tried so often."""
+    rows = ",".join(_ENQUEUED_ROW.format(n=n + 1) for n in range(count))
+    return _ENQUEUE.format(rows=rows, attempts=attempts).encode()
 
 
 def _columns(files: Sequence[File]) -> dict[str, list[Any]]:
@@ -337,5 +361,5 @@ def _columns(files: Sequence[File]) -> dict[str, list[Any]]:
     return {"uris": uris, "keys": keys, "hashes": [hashes[uri] for uri in uris]}
 
 
-def _jobs(rows: Cursor[Any]) -> list[Job]:
-    return sorted((job_of(row) for row in rows), key=lambda job: job.id)
+def _jobs(cursor: Cursor[Any], statement: str, values: Mapping[str, object]) -> list[Job]:
+    return [job for job, _, _ in claim_jobs(cursor, statement, values)]

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
-from ragkit.store.connection.identity import keeps_sessions
+from ragkit.store.connection.identity import keeps_sessions, on_cluster
 from ragkit.store.connection.transactions import EVERYBODY, begun
 
 if TYPE_CHECKING:
@@ -54,10 +54,13 @@ class WorkerConnection:
 
 
 def register(conn: Connection[Any]) -> int:
-    """Draw a worker's number; hold its lock for as long as the connection lives, where it can."""
+    """Draw a worker's number; hold its lock for as long as the connection lives, where it can.
+
+    On a cluster a node does not see the coordinator's locks: the number is negative there, too.
+    """
     row = conn.execute("SELECT nextval('job_worker')").fetchone()
     assert row is not None
-    if not keeps_sessions(conn):
+    if not keeps_sessions(conn) or on_cluster(conn):
         return -int(row[0])
     conn.execute("SELECT pg_advisory_lock(%s, %s)", (_WORKERS, row[0]))
     return int(row[0])

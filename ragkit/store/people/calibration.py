@@ -31,7 +31,7 @@ _SAVE = """
         signals = excluded.signals, bias = excluded.bias, weights = excluded.weights,
         means = excluded.means, threshold = excluded.threshold, data_hash = excluded.data_hash,
         answerable = excluded.answerable, unanswerable = excluded.unanswerable,
-        chunks = excluded.chunks, auc = excluded.auc, fitted_at = now()
+        chunks = excluded.chunks, auc = excluded.auc, fitted_at = excluded.fitted_at
 """
 _FIND = f"""
     SELECT {_COLUMNS} FROM calibration

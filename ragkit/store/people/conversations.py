@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 from uuid import UUID
 
 from ragkit.errors import BusyError, NotFoundError, UsageError
+from ragkit.store.documents.visible import HIDDEN_DOCUMENTS
 from ragkit.store.people.turns import StoredTurn, UsedPassage, read_turn, storable, turn_values
 from ragkit.store.session import Session, TenantSessions
 
@@ -65,7 +66,7 @@ _IDS = """
 """
 _TURNS = f"""
     SELECT ordinal, question, query, answer, refused, reason, citations, claims, unverified, used,
-        first_source, cited, trace, timings, created_at, hidden_documents(citations)
+        first_source, cited, trace, timings, created_at, {HIDDEN_DOCUMENTS}
     FROM turn {_TURN_KEY} ORDER BY ordinal
 """  # noqa: S608  built from constants only, as below
 _CREATE = """

@@ -15,6 +15,7 @@ from uuid import UUID
 
 from ragkit.errors import NotFoundError, UsageError
 from ragkit.store.connection.rows import kept_citations
+from ragkit.store.documents.visible import HIDDEN_DOCUMENTS
 from ragkit.store.people.conversations import storable
 from ragkit.store.people.kept_answers import is_answer_id
 from ragkit.store.session import TenantSessions
@@ -34,13 +35,14 @@ MAX_NUMBER: Final = 2**63 - 1  # PostgreSQL's bigint
 
 _TURN = re.compile(r"([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})/([1-9][0-9]{0,8})")
 
-# Rating is one statement: the answer may be deleted at any moment.
+# Rating is one statement: the answer may be deleted at any moment. What was stored is read by
+# another one: Citus returns no sub-selects from a write.
 _RATE = """
     INSERT INTO feedback (tenant, principal, answer_id, rating, comment, collection, question,
         query, answer, refused, citations)
 """
 _OF_KEPT = """
-    SELECT tenant, principal, id, %(rating)s, %(comment)s, collection, question, query, answer,
+    SELECT tenant, principal, id, %(rating)s::smallint, %(comment)s::text, collection, question, query, answer,
         refused, citations
     FROM kept_answer
     WHERE tenant = %(tenant)s AND principal = %(principal)s AND id = %(answer)s
@@ -48,8 +50,8 @@ _OF_KEPT = """
         AND (%(collections)s::text[] IS NULL OR collection = ANY(%(collections)s))
 """
 _OF_TURN = """
-    SELECT t.tenant, t.principal, %(answer)s, %(rating)s, %(comment)s, c.collection, t.question,
-        t.query, t.answer, t.refused, t.citations
+    SELECT t.tenant, t.principal, %(answer)s::text, %(rating)s::smallint, %(comment)s::text,
+        c.collection, t.question, t.query, t.answer, t.refused, t.citations
     FROM turn t JOIN conversation c ON c.tenant = t.tenant AND c.principal = t.principal
         AND c.id = t.conversation_id
     WHERE t.tenant = %(tenant)s AND t.principal = %(principal)s
@@ -58,29 +60,30 @@ _OF_TURN = """
 """
 _REPLACES = """
     ON CONFLICT (tenant, principal, answer_id) DO UPDATE
-    SET rating = excluded.rating, comment = excluded.comment, updated_at = now()
+    SET rating = excluded.rating, comment = excluded.comment, updated_at = excluded.updated_at
 """
-_COLUMNS = """
+_COLUMNS = f"""
     id, principal, answer_id, CASE rating WHEN 1 THEN 'up' ELSE 'down' END, comment, collection,
     question, query, answer, refused, citations, created_at, updated_at,
-    hidden_documents(citations)
+    {HIDDEN_DOCUMENTS}
 """
-_RATE_KEPT = f"{_RATE} {_OF_KEPT} {_REPLACES} RETURNING {_COLUMNS}"
-_RATE_TURN = f"{_RATE} {_OF_TURN} {_REPLACES} RETURNING {_COLUMNS}"
+_RATE_KEPT = f"{_RATE} {_OF_KEPT} {_REPLACES} RETURNING id"
+_RATE_TURN = f"{_RATE} {_OF_TURN} {_REPLACES} RETURNING id"
 # An answer that has a rating can be rated anew when it is gone itself.
-_RATE_AGAIN = f"""
+_RATE_AGAIN = """
     UPDATE feedback SET rating = %(rating)s, comment = %(comment)s, updated_at = now()
     WHERE tenant = %(tenant)s AND principal = %(principal)s AND answer_id = %(answer)s
         AND (%(collections)s::text[] IS NULL OR collection = ANY(%(collections)s))
-    RETURNING {_COLUMNS}
-"""  # noqa: S608
+    RETURNING id
+"""
+_ONE = f"SELECT {_COLUMNS} FROM feedback WHERE tenant = %(tenant)s AND id = %(id)s"  # noqa: S608
 _PAGE = f"""
     SELECT {_COLUMNS} FROM feedback
     WHERE tenant = %(tenant)s AND (%(after)s::bigint IS NULL OR id < %(after)s)
         AND (%(collections)s::text[] IS NULL OR collection = ANY(%(collections)s))
         AND (%(rating)s::smallint IS NULL OR rating = %(rating)s)
         AND (principal = %(principal)s
-            OR hidden_documents(citations) = '{{}}')
+            OR {HIDDEN_DOCUMENTS} = '{{}}')
     ORDER BY id DESC LIMIT %(limit)s
 """  # noqa: S608
 _DELETE = """
@@ -164,7 +167,9 @@ class Feedback(TenantSessions):
             for statement in (_RATE_KEPT if turn is None else _RATE_TURN, _RATE_AGAIN):
                 row = session.row(statement, values)
                 if row is not None:
-                    return _rated(row)
+                    rated = session.row(_ONE, {"id": row[0]})
+                    assert rated is not None, "it was just stored"
+                    return _rated(rated)
         raise _no_answer(answer_id)
 
     def page(

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from psycopg.types.json import Jsonb
 
 from ragkit.errors import NotFoundError
+from ragkit.store.documents.visible import HIDDEN_DOCUMENTS
 from ragkit.store.people.conversations import storable
 from ragkit.store.session import TenantSessions
 from ragkit.types import Answer, Citation
@@ -40,7 +41,7 @@ _ANSWER = """
         AND (%(collections)s::text[] IS NULL OR collection = ANY(%(collections)s))
 """
 _FIND = f"""
-    SELECT completion, hidden_documents(citations) FROM kept_answer WHERE {_ANSWER}
+    SELECT completion, {HIDDEN_DOCUMENTS} FROM kept_answer WHERE {_ANSWER}
 """  # noqa: S608
 _DELETE = f"DELETE FROM kept_answer WHERE {_ANSWER}"  # noqa: S608
 
@@ -94,8 +95,9 @@ class KeptAnswers(TenantSessions):
             "citations": Jsonb([_citation_json(citation) for citation in answer.citations]),
             "completion": storable(json.dumps(completion, ensure_ascii=False)),
         }
-        with self._session() as session:
+        with self._session() as session:  # the tables' owner sweeps: Citus takes one role at a time
             session.execute(_SWEEP, {"keep_days": self._keep_days})
+        with self._session() as session:
             session.execute(_KEEP, values)
 
     def completion(self, id: str, *, collections: Sequence[str] | None = None) -> Mapping[str, Any]:

@@ -23,6 +23,7 @@ from ragkit.store.connection.rows import first_value
 from ragkit.store.server.tuning import build_settings, this_machine
 from ragkit.store.vectors.layout import Layout, Table, index_name, lists
 from ragkit.store.vectors.progress import BuildProgress, shown
+from ragkit.store.vectors.size import index_rows
 from ragkit.store.vectors.spaces import find_table
 from ragkit.types import EmbeddingSpace
 
@@ -57,10 +58,7 @@ _CREATE: Final = SQL(
     " WHERE generation <= {generation}"
 )
 _BUILT: Final = """
-    UPDATE vector_layout SET (type, metric, index, effort, indexed, rows) = (
-        %s, %s, %s, %s, %s, (SELECT coalesce(sum(greatest(reltuples, 0)), 0) FROM pg_class
-            WHERE oid IN (SELECT to_regclass(%s) UNION ALL
-                SELECT inhrelid FROM pg_inherits WHERE inhparent = to_regclass(%s))))
+    UPDATE vector_layout SET type = %s, metric = %s, index = %s, effort = %s, indexed = %s, rows = %s
     WHERE space_id = %s
 """
 _ADDED: Final = "UPDATE vector_layout SET rows = rows + %s WHERE space_id = %s"
@@ -206,8 +204,8 @@ def _build(
             stack.enter_context(shown(conn, watch, on_progress))
             _create(cursor, planned, generation, rows)
     kept = (layout.type, layout.metric, layout.index, layout.effort)
-    name = index_name(table.space_id, generation)
-    cursor.execute(_BUILT, (*kept, generation, name, name, table.space_id))
+    rows = index_rows(cursor, table, index_name(table.space_id, generation), generation)
+    cursor.execute(_BUILT, (*kept, generation, rows, table.space_id))
     _drop_indexes(cursor, table, but=generation)
     return bool(generation)
 

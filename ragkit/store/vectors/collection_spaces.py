@@ -24,6 +24,7 @@ from ragkit.store.vectors.active_space import (
     lock_bound,
     remember,
 )
+from ragkit.store.vectors.size import estimated_rows, table_bytes
 from ragkit.store.vectors.missing import Gaps, count_missing, vector_table
 from ragkit.types import EmbeddingSpace
 
@@ -66,13 +67,8 @@ _NOTE_DROPPED: Final = """
     UPDATE collection_space SET kept = NULL
     WHERE tenant = %(tenant)s AND collection_id = %(collection)s AND space_id = %(space)s
 """
-_SIZE: Final = sql.SQL("""
-    SELECT (SELECT count(*) FROM {table}
-            WHERE tenant = %(tenant)s AND collection_id = %(collection)s),
-        reltuples, (SELECT sum(pg_total_relation_size(t))::bigint FROM (
-            SELECT oid AS t UNION ALL
-            SELECT inhrelid FROM pg_inherits WHERE inhparent = oid) p)
-    FROM pg_class WHERE relname = %(name)s AND pg_table_is_visible(oid)
+_OWN_VECTORS: Final = sql.SQL("""
+    SELECT count(*) FROM {table} WHERE tenant = %(tenant)s AND collection_id = %(collection)s
 """)
 
 
@@ -229,12 +225,12 @@ class Spaces(TenantSessions):
     def size(self, collection: str, space_id: int) -> tuple[int, int]:
         """Return how many vectors a collection has in a space, and their share of its bytes."""
         with self._in_collection(collection) as (session, number):
-            statement = _SIZE.format(table=vector_table(space_id))
-            values = {"collection": number, "name": vectors.table_name(space_id)}
-            row = session.row(statement, values)
-            assert row is not None
-            rows, total_rows, disk = row
-            return int(rows), round(disk * rows / max(rows, total_rows, 1))
+            table = vectors.find_table(session.cursor, space_id)
+            assert table is not None, "the collection has vectors in it"
+            counted = _OWN_VECTORS.format(table=table.identifier)
+            rows = int(session.value(counted, {"collection": number}))
+            total = max(rows, estimated_rows(session.cursor, table), 1)
+            return rows, round(table_bytes(session.cursor, table) * rows / total)
 
 
 def _refuse_active(session: Session, collection: str, number: int, space_id: int) -> None:

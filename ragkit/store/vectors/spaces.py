@@ -10,6 +10,7 @@ from psycopg import Connection, Cursor
 from psycopg.sql import SQL, Identifier
 
 from ragkit.errors import UsageError
+from ragkit.store.connection import citus
 from ragkit.store.connection.roles import secure_table
 from ragkit.store.vectors.layout import STORED, Layout, Table
 from ragkit.types import EmbeddingSpace
@@ -191,6 +192,7 @@ def ensure_space(conn: Connection[Any], space: EmbeddingSpace, layout: Layout | 
         table = Table(space_id, space.dimension, chosen)
         _create(cursor, table)
         secure_table(cursor, table.name)
+        citus.distribute_new_table(cursor, table.name)
         return space_id
 
 

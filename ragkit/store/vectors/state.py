@@ -9,17 +9,12 @@ from psycopg import Connection
 from psycopg.sql import SQL
 
 from ragkit.store.vectors.layout import Index, Layout, Metric, Table, Type, index_name
+from ragkit.store.vectors.size import index_bytes, table_bytes
 from ragkit.store.vectors.spaces import find_table
 from ragkit.types import EmbeddingSpace
 
-_STATE: Final = SQL("""
-    SELECT count(*), count(*) FILTER (WHERE generation > %(indexed)s),
-        (SELECT sum(pg_total_relation_size(oid))::bigint FROM (SELECT %(table)s::regclass AS oid
-            UNION ALL SELECT inhrelid FROM pg_inherits WHERE inhparent = %(table)s::regclass) t),
-        (SELECT coalesce(sum(pg_relation_size(oid)), 0)::bigint FROM (
-            SELECT to_regclass(%(index)s) AS oid UNION ALL
-            SELECT inhrelid FROM pg_inherits WHERE inhparent = to_regclass(%(index)s)) i)
-    FROM {}
+_COUNT: Final = SQL("""
+    SELECT count(*), count(*) FILTER (WHERE generation > %(indexed)s) FROM {}
 """)
 
 
@@ -42,14 +37,12 @@ def state(conn: Connection[Any], space: EmbeddingSpace) -> State:
     with conn.cursor() as cursor:
         table = find_table(cursor, space)
         assert table is not None, "something is stored in it"
-        values = {
-            "indexed": table.indexed,
-            "table": table.name,
-            "index": index_name(table.space_id, table.indexed),
-        }
-        row = cursor.execute(_STATE.format(table.identifier), values).fetchone()
+        counted = cursor.execute(_COUNT.format(table.identifier), {"indexed": table.indexed})
+        row = counted.fetchone()
         assert row is not None
-        return State(table, *row)
+        index = index_name(table.space_id, table.indexed)
+        sizes = table_bytes(cursor, table), index_bytes(cursor, table, index)
+        return State(table, *row, *sizes)
 
 
 def relaid(

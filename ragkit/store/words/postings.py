@@ -50,12 +50,15 @@ _WITH_CHARACTER = """
             OR (term >= '⺀' AND right(term, 1) = %(character)s))
     ORDER BY term
 """
+# Two statements: under row-level security Citus cannot read what an INSERT returns.
 _BURY = """
-    WITH buried AS (
-        INSERT INTO lexical_tombstone (tenant, collection_id, chunk_id, terms)
-        SELECT tenant, collection_id, id, terms FROM chunk
-        WHERE tenant = %(tenant)s AND document_id = ANY(%(documents)s) RETURNING collection_id)
-    SELECT DISTINCT collection_id FROM buried
+    INSERT INTO lexical_tombstone (tenant, collection_id, chunk_id, terms)
+    SELECT tenant, collection_id, id, terms FROM chunk
+    WHERE tenant = %(tenant)s AND document_id = ANY(%(documents)s)
+"""
+_BURIED_IN = """
+    SELECT DISTINCT collection_id FROM chunk
+    WHERE tenant = %(tenant)s AND document_id = ANY(%(documents)s)
 """
 
 
@@ -71,8 +74,9 @@ def add_segment(session: Session, collection: int, chunks: Sequence[int], terms:
 
 def bury(session: Session, documents: Sequence[int]) -> None:
     """Mark documents' chunks as gone; to be called before their rows are deleted."""
-    rows = session.execute(_BURY, {"documents": list(documents)}).fetchall()
-    for (collection,) in rows:
+    values = {"documents": list(documents)}
+    session.execute(_BURY, values)
+    for (collection,) in session.execute(_BURIED_IN, values).fetchall():
         segment_rows.add_empty(session, int(collection))
 
 

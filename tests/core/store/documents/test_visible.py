@@ -36,6 +36,7 @@ SENDER = "an upload's: it is decided for the file's sender, not for the session"
 # Statements that read the tables themselves, by file and name, each with its reason.
 ALLOWED: Final = {
     "documents.visible COUNTS": COUNTED,
+    "documents.visible HIDDEN_DOCUMENTS": RULE,
     "documents.visible _HIDDEN_CHUNKS": RULE,
     "as_of _HIDDEN": OF_VISIBLE,
     "as_of _MATCHING": OF_VISIBLE,
@@ -75,6 +76,7 @@ ALLOWED: Final = {
     "documents.names _ENDING": OF_VISIBLE,
     "documents.neighbours _AROUND": OF_VISIBLE,
     "jobs.originals _FIND": JOB,
+    "words.postings _BURIED_IN": LOCKED,
     "words.postings _BURY": LOCKED,
     "words.reindex _TEXTS": OPERATOR,
     "documents.upload_place _HIDDEN": SENDER,
@@ -92,7 +94,8 @@ ALLOWED: Final = {
     "documents.versions _DELETE": LOCKED,
     "documents.versions _FIND": LOCKED,
     "documents.versions _JUST_KEPT": LOCKED,
-    "documents.versions _KEEP": SENDER,
+    "documents.versions _KEEP": LOCKED,
+    "documents.versions _LOCK_REPLACED": SENDER,
     "documents.versions _MOVE_CHUNKS": LOCKED,
     "documents.versions _RESTORE": LOCKED,
     "documents.versions _SOURCE": LOCKED,
