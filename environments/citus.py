@@ -2,7 +2,8 @@
 
 Citus is in no package registry: SOURCE is a folder with its source, as its releases have it. The
 result is a folder of the cache of build.py, whose path is printed; `server` in it is a PostgreSQL
-with Citus and pgvector. Needs gcc, make, and the interpreter of an environment that has the embedded PostgreSQL.
+with Citus and pgvector. Needs gcc, make, and the interpreter of an environment that has the
+embedded PostgreSQL.
 """
 
 import hashlib
@@ -87,7 +88,7 @@ def embedded() -> Path:
 
 
 def forget_unknown_flags(makefile: Path) -> None:
-    """Drop the compiler's flags that PostgreSQL was built with and this machine's compiler lacks."""
+    """Drop the flags that PostgreSQL was compiled with and that this machine's compiler lacks."""
     text = makefile.read_text("utf-8")
     for flag in sorted(set(re.findall(r"-W[a-z][\w=-]+", text))):
         probe = ["gcc", "-Werror", flag, "-x", "c", "-c", "-o", os.devnull, "-"]

@@ -42,7 +42,7 @@ def test_a_used_database_is_as_new(own: Databases, loaded_embedder: Embedder) ->
         with open_database(Settings(database_url=url)) as database:  # type: ignore[arg-type]
             fill(database.store("default"), loaded_embedder, CORPUS)
         with psycopg.connect(url, autocommit=True) as conn:
-            conn.execute("SELECT nextval('job_token')")
+            conn.execute("SELECT nextval('job_worker')")
             conn.execute("CREATE INDEX of_the_test ON document (title)")
             conn.execute("ANALYZE")
         used = look(url)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from psycopg import sql
 
 from ragkit.store import vectors
+from ragkit.store.connection.identity import on_cluster
 from ragkit.store.documents.chunks import HITS
 from ragkit.store.vectors.packed import packed_query, register
 from ragkit.store.vectors.search import choose, prepare_walk, walking
@@ -170,7 +171,8 @@ def _searches(
             "enough": plan.enough,
         }
         register(session.cursor)
-        yield "vectors", walking(table), values
+        is_cluster = on_cluster(session.cursor.connection)
+        yield "vectors", walking(table, is_cluster=is_cluster), values
 
 
 def _nodes(explained: Any) -> Iterator[dict[str, Any]]:

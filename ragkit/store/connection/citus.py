@@ -33,7 +33,7 @@ FUNCTIONS: Final = (
 )
 
 # Each transaction's tenant and readers have to reach the nodes, by which policies show rows.
-_PASS_ON: Final = "ALTER DATABASE {} SET citus.propagate_set_commands = 'local'"
+_SEND_SETTINGS: Final = "ALTER DATABASE {} SET citus.propagate_set_commands = 'local'"
 _RELEASE_OWNER: Final = "ALTER TABLE {} NO FORCE ROW LEVEL SECURITY"
 _DISTRIBUTE: Final = "SELECT create_distributed_table(%s, 'tenant', colocate_with => %s)"
 _HAS_CITUS: Final = "SELECT EXISTS (SELECT FROM pg_extension WHERE extname = 'citus')"
@@ -50,7 +50,9 @@ _FOREIGN_KEYS: Final = """
     SELECT conrelid::regclass::text, conname, pg_get_constraintdef(oid) FROM pg_constraint
     WHERE contype = 'f' AND conrelid::regclass::text = ANY(%s) ORDER BY 1, 2
 """
-_WORKERS: Final = "SELECT count(*) FROM pg_dist_node WHERE noderole = 'primary' AND shouldhaveshards"
+_WORKERS: Final = (
+    "SELECT count(*) FROM pg_dist_node WHERE noderole = 'primary' AND shouldhaveshards"
+)
 
 # A node that does not answer has no size.
 _NODES: Final = """
@@ -141,7 +143,7 @@ def distribute(conn: Connection[Any]) -> list[str]:
         for function in FUNCTIONS:
             cursor.execute("SELECT create_distributed_function(%s)", (function,))
         database = sql.Identifier(first_value(cursor, "SELECT current_database()"))
-        cursor.execute(sql.SQL(_PASS_ON).format(database))
+        cursor.execute(sql.SQL(_SEND_SETTINGS).format(database))
         nodes = int(first_value(cursor, _WORKERS))
     return [f"{len(names)} tables are distributed over {nodes} nodes, {len(new)} of them now"]
 

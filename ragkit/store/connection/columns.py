@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from psycopg.abc import Buffer
 
+    from ragkit.store.session import Session
+
     Field = bytes | Sequence[bytes] | NDArray[np.uint8]  # the same, one for each row, or a table
 
 # Formats: https://www.postgresql.org/docs/16/sql-copy.html, and each type's own send function.
@@ -220,29 +222,39 @@ class _RealsDumper(Dumper):
 
 
 def add_rows(
-    cursor: Cursor[Any], table: str | sql.Identifier, columns: Mapping[str, Column], count: int
+    session: Session,
+    collection: int,
+    table: str | sql.Identifier,
+    columns: Mapping[str, Column],
+    count: int,
 ) -> None:
-    """Add so many rows of one collection; `columns` has the values by the columns' names.
+    """Add so many rows of one collection to a table.
 
-    `tenant` and `collection_id` are among them, the same in all rows.
+    `columns` has the values by the columns' names, but for `tenant` and `collection_id`.
     """
     if not count:
         return
+    cursor = session.cursor
+    owned = {
+        "tenant": Same("text", session.tenant),
+        "collection_id": Same("int8", collection),
+        **columns,
+    }
     name = sql.Identifier(table) if isinstance(table, str) else table
-    names = sql.SQL(", ").join(map(sql.Identifier, columns))
+    names = sql.SQL(", ").join(map(sql.Identifier, owned))
     pieces = _pieces(count, columns)
     if _is_secured(cursor):
         cursor.adapters.register_dumper(_Reals, _RealsDumper)
         insert = sql.SQL("INSERT INTO {} ({}) ").format(name, names)
         for rows in pieces:
             source, values = _selected(columns, rows)
-            cursor.execute(insert + source, values)
+            session.execute(insert + source, {**values, "collection": collection})
         return
     statement = sql.SQL("COPY {} ({}) FROM STDIN (FORMAT BINARY)").format(name, names)
     with cursor.copy(statement) as copy:
         copy.write(_HEAD)
         for rows in pieces:
-            copy.write(_packed([column.field(rows) for column in columns.values()], rows))
+            copy.write(_packed([column.field(rows) for column in owned.values()], rows))
         copy.write(_TAIL)
 
 
@@ -304,17 +316,15 @@ def _selected(
 ) -> tuple[sql.Composable, dict[str, object]]:
     """Write the query that INSERT takes rows from, and its parameters.
 
-    It reads the collection's row: so a cluster has the tenant's node execute it.
+    It reads the collection's row, so that a cluster has the tenant's node execute it.
     """
-    chosen: list[str] = []
+    chosen = ["c.tenant", "c.id"]
     arrays: list[str] = []
     values: dict[str, object] = {}
-    for place, (name, column) in enumerate(columns.items()):
+    for place, column in enumerate(columns.values()):
         parameter = f"v{place}"
         values[parameter] = column.value if isinstance(column, Same) else column.array(rows)
-        if name == "tenant":
-            chosen.append("c.tenant")
-        elif isinstance(column, Same):
+        if isinstance(column, Same):
             chosen.append(f"%({parameter})s::{column.kind}")
         elif isinstance(column, Vectors):
             size = column.values.shape[1]
@@ -323,14 +333,13 @@ def _selected(
         else:
             chosen.append(column.source(f"u.c{len(arrays)}"))
             arrays.append(f"%({parameter})b::{column.array_kind}")
-    of = dict(zip(columns, values, strict=True))
     names = ", ".join([*(f"c{n}" for n in range(len(arrays))), "n"])
     query = (
         f"SELECT {', '.join(chosen)} FROM collection c,"  # noqa: S608
         f" unnest({', '.join(arrays)}) WITH ORDINALITY AS u ({names})"
-        f" WHERE c.tenant = %({of['tenant']})s AND c.id = %({of['collection_id']})s"
+        " WHERE c.tenant = %(tenant)s AND c.id = %(collection)s"
     )
-    return sql.SQL(query), values  # type: ignore[arg-type]
+    return sql.SQL(query), values
 
 
 def _after_length(data: bytes) -> bytes:

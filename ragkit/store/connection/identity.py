@@ -148,9 +148,7 @@ def _principal(tenant: str) -> str:
 
 
 @lru_cache(maxsize=1024)
-def _statements(
-    beginning: Beginning, principal: str, sessions: bool
-) -> tuple[bytes, ...]:
+def _statements(beginning: Beginning, principal: str, sessions: bool) -> tuple[bytes, ...]:
     """Write what begins a transaction: statements without parameters."""
     settings = {
         "ragkit.tenant": beginning.tenant,

@@ -34,7 +34,7 @@ _ROLE: Final = """
 """
 _TABLES: Final = """
     SELECT min(t::text) FILTER (WHERE NOT (c.relrowsecurity AND (c.relforcerowsecurity
-            OR current_setting('citus.propagate_set_commands', true) = 'local')
+            OR coalesce(current_setting('citus.propagate_set_commands', true), '') = 'local')
             AND EXISTS (SELECT FROM pg_policy WHERE polrelid = t AND polname = 'tenant'))),
         min(t::text) FILTER (WHERE has_table_privilege(%(role)s, t, 'TRUNCATE')),
         min(t::text) FILTER (WHERE NOT (has_table_privilege(%(role)s, t, 'SELECT')

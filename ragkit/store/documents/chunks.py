@@ -57,9 +57,7 @@ def copy_chunks(
     )
     spans = [span for _, document in documents for span in byte_spans(document)]
     table_columns: dict[str, columns.Column] = {
-        "tenant": columns.Same("text", session.tenant),
         "id": columns.Integers("int8", np.asarray(ids, np.int64)),
-        "collection_id": columns.Same("int8", collection),
         "document_id": columns.Integers("int8", owners),
         "ordinal": _integers(chunk.ordinal for chunk in listed),
         "start_char": _integers(chunk.start for chunk in listed),
@@ -79,7 +77,7 @@ def copy_chunks(
             [span.start if span else None for span in ranges]
         )
         table_columns[f"{name}_end"] = _optional([span.end if span else None for span in ranges])
-    columns.add_rows(session.cursor, "chunk", table_columns, len(listed))
+    columns.add_rows(session, collection, "chunk", table_columns, len(listed))
     return ids
 
 

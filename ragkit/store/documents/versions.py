@@ -48,7 +48,7 @@ _REPLACED: Final = """
         AND may_read(d.owner, d.readers, %(principals)s::text[])
     ORDER BY d.id
 """
-_LOCK_REPLACED: Final = f"SELECT d.id FROM document d {_REPLACED} FOR UPDATE"
+_LOCK_REPLACED: Final = f"SELECT d.id FROM document d {_REPLACED} FOR UPDATE"  # noqa: S608
 _NUMBERS: Final = """
     SELECT now(), ARRAY(SELECT nextval(pg_get_serial_sequence('document', 'id'))
         FROM generate_series(1, %(count)s))

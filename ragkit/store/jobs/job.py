@@ -92,8 +92,9 @@ def claim_jobs(
 ) -> list[tuple[Job, int | None, bytes | None]]:
     """Claim jobs by a statement of `claim`; return them in their order.
 
-    With a job come its file's place and the path there, where it has one. An uploaded file's readers are those that its sender went by; where the file is gone already,
-    the sender alone is known.
+    With a job come its file's place and the path there, where it has one. An uploaded file's
+    readers are those that its sender went by; where the file is gone already, the sender alone is
+    known.
     """
     rows = cursor.execute(statement.encode(), values).fetchall()
     sources = [row[5] for row in rows if row[5] is not None]

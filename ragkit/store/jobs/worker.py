@@ -45,15 +45,15 @@ _ENDLESS: Final = 1 << 30  # attempts
 # A file that looks otherwise than it did takes an open job away from who works on it. What was read
 # before the job's file was seen, or before it was deleted, opens nothing. A job that was set aside
 # stays so for as long as its file is the same, unless it was tried fewer times than now allowed.
-# Citus takes rows of numbered values from VALUES alone, and no parameters in the clause of a conflict.
+# Citus takes numbered rows from VALUES alone, and no parameters in the clause of a conflict.
 _ENQUEUE: Final = """
     INSERT INTO job (tenant, collection_id, kind, uri, uri_key, content_hash, seen_at)
     VALUES {rows}
     ON CONFLICT (tenant, collection_id, kind, uri_key) DO UPDATE
     SET state = 'queued', attempts = 0, stage = '', reason = '', worker = NULL, token = NULL,
         lease_until = NULL, started_at = NULL, finished_at = NULL, run_id = NULL, host = '',
-        figures = excluded.figures, content_hash = excluded.content_hash, seen_at = excluded.seen_at,
-        updated_at = excluded.updated_at
+        figures = excluded.figures, content_hash = excluded.content_hash,
+        seen_at = excluded.seen_at, updated_at = excluded.updated_at
     WHERE excluded.seen_at >= job.seen_at AND CASE
         WHEN job.state = 'failed' THEN job.attempts < {attempts} OR excluded.content_hash = ''
             OR job.content_hash <> excluded.content_hash

@@ -5,6 +5,7 @@
 -- cannot query other tables from within a function: hidden_documents becomes a part of statements.
 
 DROP FUNCTION hidden_documents(jsonb);
+DROP SEQUENCE job_token;  -- a worker draws its tokens at random
 
 -- The moment after another one. Immutable, as a microsecond is one in every time zone.
 CREATE FUNCTION ragkit_next_moment(moment timestamptz) RETURNS timestamptz

@@ -42,8 +42,8 @@ _RATE = """
         query, answer, refused, citations)
 """
 _OF_KEPT = """
-    SELECT tenant, principal, id, %(rating)s::smallint, %(comment)s::text, collection, question, query, answer,
-        refused, citations
+    SELECT tenant, principal, id, %(rating)s::smallint, %(comment)s::text, collection, question,
+        query, answer, refused, citations
     FROM kept_answer
     WHERE tenant = %(tenant)s AND principal = %(principal)s AND id = %(answer)s
         AND created_at > now() - make_interval(days => %(keep_days)s)

@@ -6,7 +6,7 @@ Writes go to the table at once and to its index later, so both are always search
 from ragkit.store.vectors.build import Outcome, build_index, merge, tidy
 from ragkit.store.vectors.layout import Layout, Table, table_name
 from ragkit.store.vectors.progress import BuildProgress
-from ragkit.store.vectors.rows import copy_vectors, similarities, vectors
+from ragkit.store.vectors.rows import copy_vectors, vectors
 from ragkit.store.vectors.search import nearest, nearest_in
 from ragkit.store.vectors.spaces import (
     Place,
@@ -40,7 +40,6 @@ __all__ = [
     "nearest_in",
     "relaid",
     "set_effort",
-    "similarities",
     "state",
     "table_name",
     "tidy",

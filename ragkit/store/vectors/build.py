@@ -58,7 +58,8 @@ _CREATE: Final = SQL(
     " WHERE generation <= {generation}"
 )
 _BUILT: Final = """
-    UPDATE vector_layout SET type = %s, metric = %s, index = %s, effort = %s, indexed = %s, rows = %s
+    UPDATE vector_layout SET type = %s, metric = %s, index = %s, effort = %s, indexed = %s,
+        rows = %s
     WHERE space_id = %s
 """
 _ADDED: Final = "UPDATE vector_layout SET rows = rows + %s WHERE space_id = %s"

@@ -24,8 +24,8 @@ from ragkit.store.vectors.active_space import (
     lock_bound,
     remember,
 )
-from ragkit.store.vectors.size import estimated_rows, table_bytes
 from ragkit.store.vectors.missing import Gaps, count_missing, vector_table
+from ragkit.store.vectors.size import estimated_rows, table_bytes
 from ragkit.types import EmbeddingSpace
 
 if TYPE_CHECKING:

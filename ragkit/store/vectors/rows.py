@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
 from psycopg.adapt import PyFormat
@@ -11,7 +10,7 @@ from psycopg.sql import SQL, Placeholder
 
 from ragkit.store.connection import columns
 from ragkit.store.vectors.layout import Table
-from ragkit.store.vectors.packed import packed, packed_query, register
+from ragkit.store.vectors.packed import packed
 from ragkit.store.vectors.spaces import find_table
 from ragkit.types import EmbeddingSpace
 
@@ -26,11 +25,6 @@ _HEAD_BYTES: Final = 4  # before the numbers of a vector
 _DOCUMENTS: Final = """
     SELECT id, document_id FROM chunk WHERE tenant = %(tenant)s AND id = ANY(%(chunks)s)
 """
-_SIMILARITIES: Final = SQL("""
-    SELECT chunk_id, {similarity} FROM (
-        SELECT chunk_id, {distance} AS distance FROM {table}
-        WHERE tenant = %(tenant)s AND chunk_id = ANY(%(chunks)s)) AS v
-""")
 _VECTORS: Final = SQL("""
     SELECT chunk_id, embedding::vector::real[] FROM {}
     WHERE tenant = %(tenant)s AND chunk_id = ANY(%(chunks)s)
@@ -61,14 +55,12 @@ def copy_vectors(
         owners = dict(session.execute(_DOCUMENTS, {"chunks": list(chunks)}).fetchall())
         documents = [owners[chunk] for chunk in chunks]
     table_columns = {
-        "tenant": columns.Same("text", session.tenant),
         "chunk_id": columns.Integers("int8", np.asarray(chunks, np.int64)),
-        "collection_id": columns.Same("int8", collection),
         "document_id": columns.Integers("int8", np.asarray(documents, np.int64)),
         "generation": columns.Same("int4", table.written),
         "embedding": columns.Vectors(table.stored, _as_stored(table, vectors)),
     }
-    columns.add_rows(session.cursor, table.identifier, table_columns, len(chunks))
+    columns.add_rows(session, collection, table.identifier, table_columns, len(chunks))
 
 
 def _as_stored(table: Table, vectors: Vectors) -> NDArray[np.floating[Any]]:
@@ -78,27 +70,6 @@ def _as_stored(table: Table, vectors: Vectors) -> NDArray[np.floating[Any]]:
     form = ">f4" if table.stored == "vector" else ">f2"
     data = np.frombuffer(b"".join(packed(table, vectors)), np.uint8)
     return data.reshape(len(vectors), -1)[:, _HEAD_BYTES:].copy().view(form)
-
-
-def similarities(
-    session: Session, table: Table, model: str, vector: Vectors, chunks: Sequence[int]
-) -> dict[int, float]:
-    """Compute each of these chunks' similarity; one without a vector there is absent."""
-    register(session.cursor)
-    values = {"vector": packed_query(table, model, vector), "chunks": list(chunks)}
-    rows = session.execute(_similarities(table), values, prepare=True).fetchall()
-    return {int(chunk): float(score) for chunk, score in rows}
-
-
-@lru_cache(maxsize=64)
-def _similarities(table: Table) -> bytes:
-    """Write the statement, once for each table: that takes as long as a short one takes to run."""
-    statement = _SIMILARITIES.format(
-        similarity=table.similarity(SQL("distance")),
-        distance=table.distance(QUERY),
-        table=table.identifier,
-    )
-    return statement.as_bytes(None)
 
 
 def vectors(session: Session, space: EmbeddingSpace, chunks: Sequence[int]) -> dict[int, Vectors]:

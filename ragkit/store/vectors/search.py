@@ -16,6 +16,7 @@ from weakref import WeakKeyDictionary
 from psycopg import Cursor
 from psycopg.sql import SQL, Composable, Composed, Literal, Placeholder
 
+from ragkit.store.connection.identity import on_cluster
 from ragkit.store.vectors.estimate import estimate
 from ragkit.store.vectors.layout import Table
 from ragkit.store.vectors.packed import Packed, pack_numbers, packed_query, register
@@ -65,7 +66,7 @@ _WALK: Final = SQL("""
     SELECT chunk_id, {similarity}, walked FROM (
         (SELECT chunk_id, distance, true AS walked FROM (
             SELECT tenant, collection_id, document_id, chunk_id, {distance} AS distance
-            FROM {table} WHERE generation <= {indexed} ORDER BY {order} LIMIT {walked}) AS v
+            FROM {table} WHERE {own}generation <= {indexed} ORDER BY {order} LIMIT {walked}) AS v
         WHERE tenant = %(tenant)s AND collection_id = %(collection)s AND {passes} LIMIT {enough})
         UNION ALL
         (SELECT chunk_id, {distance}, false FROM {table} AS v
@@ -86,14 +87,21 @@ _UP_TO: Final = SQL("""
     SELECT count(*) FROM (SELECT 1 FROM {table}
     WHERE tenant = %(tenant)s AND collection_id = %(collection)s LIMIT %(limit)s) AS t
 """)
+# On a cluster the walk is that of the tenant's node, whose index takes the tenant's rows alone.
+_OWN_ROWS: Final = SQL("tenant = %(tenant)s AND ")
 # Without sorting there is no other plan than walking: the planner underrates it beside a filter.
-_PREPARE: Final = """
-    SELECT set_config('hnsw.iterative_scan', 'relaxed_order', true),
-        set_config('hnsw.ef_search', %(ef_search)s, true),
-        set_config('hnsw.max_scan_tuples', %(tuples)s, true),
-        set_config('ivfflat.iterative_scan', 'relaxed_order', true),
-        set_config('ivfflat.probes', %(probes)s, true), set_config('enable_sort', 'off', true)
-"""
+_SETTINGS: Final[Mapping[str, str]] = {
+    "hnsw.iterative_scan": "relaxed_order",
+    "hnsw.ef_search": "%(ef_search)s",
+    "hnsw.max_scan_tuples": "%(tuples)s",
+    "ivfflat.iterative_scan": "relaxed_order",
+    "ivfflat.probes": "%(probes)s",
+    "enable_sort": "off",
+}
+_PREPARE: Final = "SELECT " + ", ".join(
+    f"set_config('{name}', {value if value.startswith('%') else repr(value)}, true)"
+    for name, value in _SETTINGS.items()
+)
 # Where the planner walks by itself, whatever a page costs: seen at 8 to 900 dimensions.
 SURE_ROWS: Final = 10_000
 SURE_SHARE: Final = 20
@@ -181,8 +189,9 @@ def search(
         "enough": plan.enough,
     }
     condition = _condition(where)
+    is_cluster = on_cluster(session.cursor.connection)
     for walked, enough in _attempts(plan, k):
-        statement = _walk(table, k, walked, enough, condition)
+        statement = _walk(table, k, walked, enough, condition, is_cluster)
         rows = _walk_through(session, table, plan, statement, values, ef_search)
         if sum(is_walked for _, _, is_walked in rows) >= k:
             return [(chunk, score) for chunk, score, _ in rows[:k]]
@@ -272,7 +281,11 @@ def prepare_walk(session: Session, table: Table, plan: Plan) -> None:
     # More rows are read than walked over; pgvector's own default is 20,000.
     tuples = 40 * max(MOST_WALKED, plan.walked)
     values = {"ef_search": str(plan.ef_search), "tuples": str(tuples), "probes": str(probes)}
-    session.execute(_PREPARE, values, prepare=True)
+    if not on_cluster(session.cursor.connection):
+        session.execute(_PREPARE, values, prepare=True)
+        return
+    for name, value in _SETTINGS.items():  # set_config() does not reach the nodes
+        session.cursor.execute(f"SET LOCAL {name} = '{value % values}'".encode())
 
 
 def walking(
@@ -282,9 +295,11 @@ def walking(
     k: Composable = _K,
     walked: Composable = _WALKED_ROWS,
     enough: Composable = _ENOUGH,
+    is_cluster: bool = False,
 ) -> Composed:
     """Write the statement that walks the index."""
     return _WALK.format(
+        own=_OWN_ROWS if is_cluster else SQL(""),
         table=table.identifier,
         similarity=table.similarity(SQL("distance")),
         distance=table.distance(QUERY),
@@ -325,13 +340,21 @@ def _comparison(table: Table, condition: str | None, analysed: bool) -> bytes:
 
 
 @lru_cache(maxsize=256)
-def _walk(table: Table, k: int, walked: int, enough: int | None, condition: str | None) -> bytes:
+def _walk(
+    table: Table,
+    k: int,
+    walked: int,
+    enough: int | None,
+    condition: str | None,
+    is_cluster: bool,
+) -> bytes:
     """Write a walk with its numbers in it, for a prepared statement.
 
     With parameters instead, PostgreSQL would plan for a tenth of all rows, and so every time anew.
     """
     numbers = {"k": Literal(k), "walked": Literal(walked), "enough": Literal(enough)}
-    return walking(table, _restriction(condition), **numbers).as_bytes(None)
+    where = _restriction(condition)
+    return walking(table, where, **numbers, is_cluster=is_cluster).as_bytes(None)
 
 
 def _condition(where: Restriction | None) -> str | None:

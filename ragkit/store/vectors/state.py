@@ -41,8 +41,9 @@ def state(conn: Connection[Any], space: EmbeddingSpace) -> State:
         row = counted.fetchone()
         assert row is not None
         index = index_name(table.space_id, table.indexed)
+        vectors, recent = row
         sizes = table_bytes(cursor, table), index_bytes(cursor, table, index)
-        return State(table, *row, *sizes)
+        return State(table, vectors, recent, *sizes)
 
 
 def relaid(

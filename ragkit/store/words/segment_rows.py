@@ -59,13 +59,11 @@ def add_postings(
     """Add terms' postings in a segment."""
     rows = list(postings)
     table_columns = {
-        "tenant": columns.Same("text", session.tenant),
-        "collection_id": columns.Same("int8", collection),
         "term": columns.Texts([term for term, _ in rows]),
         "segment_id": columns.Same("int8", number),
         "data": columns.Bytes([data for _, data in rows]),
     }
-    columns.add_rows(session.cursor, "lexical_posting", table_columns, len(rows))
+    columns.add_rows(session, collection, "lexical_posting", table_columns, len(rows))
 
 
 def fetch(session: Session, collection: int, numbers: Sequence[int]) -> list[Segment]:

@@ -148,7 +148,7 @@ def test_who_has_lost_the_job_stores_nothing(
         kept = list(blocks)
         assert settings.database_url is not None
         with connect(settings.database_url.get_secret_value()) as conn:  # as others take jobs
-            conn.execute("UPDATE job SET token = nextval('job_token') WHERE uri LIKE '%03.md'")
+            conn.execute("UPDATE job SET token = 1 WHERE uri LIKE '%03.md'")
         yield from here(kept, plan, size)
 
     report = on(folder, late)

@@ -118,7 +118,7 @@ def test_a_prerelease_database_with_tenants_is_used_without_another_command(
         with monkeypatch.context() as patch:
             patch.setattr(roles, "VIEWS", ())
             roles.prepare(owner, made.role, enforce=True)
-        assert migrate(owner) == ["upgrade_from_prerelease.sql"]
+        assert migrate(owner) == ["upgrade_from_prerelease.sql", "0002_citus.sql"]
         assert is_current(owner)
         assert differences(schema(made), fresh) == {}
         assert owner.execute(_UNUSABLE, (made.role,)).fetchall() == []

@@ -15,8 +15,8 @@ def test_a_whole_collection_is_walked_as_far_as_k() -> None:
 
 @pytest.mark.parametrize(
     ("matching", "plan"),
-    # (10 + 4 sqrt(10)) / share rows of all for 10 to pass: 23 in the mean, and twice the effort. Ten
-    # are enough of what the index gathers at once, which comes in order.
+    # (10 + 4 sqrt(10)) / share rows of all for 10 to pass: 23 in the mean, and twice the effort.
+    # Ten are enough of what the index gathers at once, which comes in order.
     [
         (100, COMPARE),
         (1_000, COMPARE),
