@@ -200,6 +200,8 @@ COMMANDS: Final[Mapping[str, str]] = {
     "Stopped the embedded database in {folder}.": "已停止 {folder} 中的内置数据库。",
     "Closed connections: {number}": "断开的连接：{number}",
     "Saved: {folder}": "已备份：{folder}",
+    "Moved tenant {name} to {node}.": "已把租户 {name} 移到 {node}。",
+    "Tenant {name} is on {node} already.": "租户 {name} 已在 {node} 上。",
     "Restored: {folder}": "已恢复：{folder}",
     "{documents}, {passages}, {rows} rows in all; test searches: {searches}": (
         "{documents}，{passages}，共 {rows} 行；检查用的检索：{searches} 次"

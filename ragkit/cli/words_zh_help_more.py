@@ -217,10 +217,21 @@ MORE: Final[Mapping[str, str]] = {
     "Bring the tables up to date and grant rights.\n\nPrograms run as the role in"
     " RAGKIT_DATABASE_URL, which is created if necessary; the role in"
     " RAGKIT_DATABASE_OWNER_URL owns the tables. With RAGKIT_TENANTS=on, row-level security"
-    " is enabled.": (
+    " is enabled. With --citus, the rows of each tenant are stored on one node of the cluster;"
+    " the database must not be in use meanwhile.": (
         "更新数据表并授予权限。\n\n程序以 RAGKIT_DATABASE_URL 中的角色运行，没有则创建；数据表"
         "归 RAGKIT_DATABASE_OWNER_URL 中的角色所有。设置 RAGKIT_TENANTS=on 时启用行级安全。"
+        "使用 --citus 时，每个租户的数据存放在集群的一个节点上；其间不得使用数据库。"
     ),
+    "Distribute the tables over a Citus cluster.": "把数据表分布到 Citus 集群。",
+    "Move a tenant to another node of a Citus cluster.\n\nIf other tenants share its shards, it"
+    " gets shards of its own. With wal_level=logical on every node, the tenant can be read and"
+    " written meanwhile.": (
+        "把一个租户移到 Citus 集群的另一个节点。\n\n如果其他租户与它共用分片，它会先得到自己的"
+        "分片。如果每个节点都设置了 wal_level=logical，移动期间仍可读写这个租户。"
+    ),
+    "Tenant to move.": "要移动的租户。",
+    "Node of the cluster, as HOST:PORT.": "集群的节点，写成 HOST:PORT。",
     "Save the whole database, also while it is in use.\n\nThe backup includes row counts and"
     " search results, which `restore` compares.": (
         "备份整个数据库，使用中也可以。\n\n备份中含有行数和检索结果，供 `restore` 比对。"

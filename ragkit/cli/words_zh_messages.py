@@ -24,6 +24,9 @@ MESSAGES: Final[Mapping[str, str]] = {
         "或改用其他文档集。"
     ),
     "There is no file or folder {name}: check the path.": "没有文件或文件夹 {name}：请检查路径。",
+    "{name} is no node: name it as HOST:PORT, as `ragkit db status` does.": (
+        "{name} 不是节点：请写成 HOST:PORT，与 `ragkit db status` 所列一致。"
+    ),
     "There is no document {name}, but {others}: `ragkit documents list` shows them all.": (
         "没有文档 {name}，名称相近的有 {others}：`ragkit documents list` 可列出全部文档。"
     ),
