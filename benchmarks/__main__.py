@@ -28,6 +28,7 @@ SECTIONS = {
     "lexical": "Search by words",
     "hybrid": "Hybrid search and its legs",
     "readers": "Readers beside a writer",
+    "cluster": "Citus",
     "rerank": "Reranking",
     "answers": "Extractive answers",
     "scripts": "Two Chinese scripts",

@@ -125,7 +125,7 @@ def distribute(conn: Connection[Any]) -> list[str]:
         if (table := first_value(cursor, _PARTITIONED)) is not None:
             raise DatabaseError(
                 f"The table {table} is partitioned, and ragkit distributes whole ones: restore a"
-                " backup into a database that was not partitioned."
+                " backup from before it was partitioned."
             )
         placed = _placed(cursor)
         names = _tenant_tables(cursor)
