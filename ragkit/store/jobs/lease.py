@@ -37,9 +37,10 @@ _FAIL: Final = """
         reason = %s, figures = figures || %s, finished_at = now(), updated_at = now()
     WHERE tenant = %s AND id = %s
 """
+_OPEN: Final = ("queued", "running")
 # An upload's job is found by the file that was sent, for jobs of the same document are many.
 _LOCK_OF_FILES: Final = """
-    SELECT id, source_id, state IN ('queued', 'running') FROM job
+    SELECT id, source_id, state FROM job
     WHERE tenant = %(tenant)s AND id IN (
         SELECT id FROM job WHERE tenant = %(tenant)s AND collection_id = %(collection)s
             AND uri_key = ANY(%(keys)s)
@@ -142,12 +143,17 @@ def cancel(cursor: Cursor[Any], tenant: str, collection: int, keys: Sequence[byt
     """
     values = {"tenant": tenant, "collection": collection, "keys": list(keys)}
     rows = cursor.execute(_LOCK_OF_FILES, values).fetchall()
-    for statement, is_open in ((_CANCEL, True), (_SEE, False)):
-        jobs = [number for number, _, state in rows if state == is_open]
+    opened = [number for number, _, state in rows if state in _OPEN]
+    ended = [number for number, _, state in rows if state not in _OPEN]
+    for statement, jobs in ((_CANCEL, opened), (_SEE, ended)):
         if jobs:
             cursor.execute(statement, {"tenant": tenant, "jobs": jobs})
-    opened = [source for _, source, is_open in rows if is_open and source is not None]
-    drop_sources(cursor, tenant, opened)
+    needless = {*_OPEN, "cancelled"}
+    drop_sources(
+        cursor,
+        tenant,
+        [source for _, source, state in rows if source is not None and state in needless],
+    )
 
 
 def drop_sources(cursor: Cursor[Any], tenant: str, sources: Sequence[int]) -> None:
