@@ -8,10 +8,11 @@ import pytest
 
 from ragkit.store.connection.connect import connect
 from ragkit.store.connection.rows import first_value
+from ragkit_ingest.run.changes import GROUP
 from tests.faults.commands import contents, finish, locked, start, until, vectors
 
-FILES = 24
-FIRST = 16  # files that an ingestion takes together
+FIRST = GROUP  # files that an ingestion takes together
+FILES = FIRST + 8
 
 
 @pytest.fixture
