@@ -323,7 +323,7 @@ def _selected(
     values: dict[str, object] = {}
     for place, column in enumerate(columns.values()):
         parameter = f"v{place}"
-        values[parameter] = column.value if isinstance(column, Same) else column.array(rows)
+        values[parameter] = column.array(rows)
         if isinstance(column, Same):
             chosen.append(f"%({parameter})s::{column.kind}")
         elif isinstance(column, Vectors):

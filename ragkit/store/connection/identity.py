@@ -79,7 +79,7 @@ def on_cluster(conn: Connection[Any]) -> bool:
 
 
 def begin(conn: Connection[Any], beginning: Beginning) -> None:
-    """Begin a transaction in one round trip.
+    """Begin a transaction in one round trip; on a cluster a snapshot takes another one.
 
     The principal is set where this context acts for a principal of that tenant.
     """

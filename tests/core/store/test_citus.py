@@ -22,7 +22,7 @@ from ragkit.testing.conformance.store import StoreConformance
 from tests.citus import MISSING, Cluster, Node, cluster, source
 from tests.core.embed.tiny_model import write_model
 from tests.core.store.conftest import Tenanted
-from tests.core.store.test_partitioned import found, put
+from tests.core.store.test_partitioned import check_two_tenants, found, put, store_two_tenants
 from tests.faults.commands import finish, start, until, write_file
 
 pytestmark = [pytest.mark.long, pytest.mark.skipif(source() is None, reason=MISSING)]
@@ -51,12 +51,7 @@ def tenanted(nodes: Cluster) -> Tenanted:
     """Tenants are on, two of them were there before the tables were distributed."""
     made = new_database(nodes)
     prepare_database(made.settings)
-    with open_database(made.settings) as database:
-        for tenant in ("before", "beside"):
-            store = database.store(tenant)
-            store.create_collection("c")
-            put(store, "a", f"the canary of {tenant}")
-            put(store, "b", f"a raven croaks at {tenant}")
+    store_two_tenants(made)
     distribute(made)
     return made
 
@@ -83,12 +78,7 @@ class TestConformance(StoreConformance):
 
 
 def test_what_was_there_is_found(database: Database) -> None:
-    for tenant in ("before", "beside"):
-        store = database.store(tenant)
-        assert found(store, "canary")[0] == f"the canary of {tenant}"
-        put(store, "b", f"a rook caws at {tenant}")
-        assert found(store, "rook caws")[0] == f"a rook caws at {tenant}"
-        assert len(found(store, "raven canary rook")) == 2
+    check_two_tenants(database)
 
 
 def test_a_backup_moves_between_a_cluster_and_one_server(

@@ -65,15 +65,32 @@ def found(store: PostgresStore, query: str) -> list[str]:
     return [hit.text for hit in HybridRetriever(store, FakeEmbedder(), "c").search(query, k=3)]
 
 
-@pytest.fixture(scope="module")
-def partitioned(tenanted: Tenanted) -> Tenanted:
-    """Tenants are on; two of them were there before the tables were partitioned."""
+def store_two_tenants(tenanted: Tenanted) -> None:
+    """Store documents of two tenants, before their tables are divided."""
     with open_database(tenanted.settings) as database:
         for tenant in ("before", "beside"):
             store = database.store(tenant)
             store.create_collection("c")
             put(store, "a", f"the canary of {tenant}")
             put(store, "b", f"a raven croaks at {tenant}")
+
+
+def check_two_tenants(database: Database) -> None:
+    """Find what `store_two_tenants` stored, replace some of it, and find that."""
+    for tenant in ("before", "beside"):
+        store = database.store(tenant)
+        assert found(store, "canary")[0] == f"the canary of {tenant}"
+        put(store, "b", f"a rook caws at {tenant}")
+        assert found(store, "rook caws")[0] == f"a rook caws at {tenant}"
+        assert len(found(store, "raven canary rook")) == 2
+        with open_session(database.pool, tenant, snapshot=True) as session:
+            assert set(inspect.orphans(session).values()) == {0}
+
+
+@pytest.fixture(scope="module")
+def partitioned(tenanted: Tenanted) -> Tenanted:
+    """Tenants are on; two of them were there before the tables were partitioned."""
+    store_two_tenants(tenanted)
     partition(tenanted.owner_url)
     return tenanted
 
@@ -125,15 +142,8 @@ def test_constraints_and_indexes_are_as_they_were(
     assert len(whole) > 60
 
 
-def test_what_was_there_is_found(database: Database, partitioned: Tenanted) -> None:
-    for tenant in ("before", "beside"):
-        store = database.store(tenant)
-        assert found(store, "canary")[0] == f"the canary of {tenant}"
-        put(store, "b", f"a rook caws at {tenant}")
-        assert found(store, "rook caws")[0] == f"a rook caws at {tenant}"
-        assert len(found(store, "raven canary rook")) == 2
-        with open_session(database.pool, tenant, snapshot=True) as session:
-            assert set(inspect.orphans(session).values()) == {0}
+def test_what_was_there_is_found(database: Database) -> None:
+    check_two_tenants(database)
 
 
 def test_a_search_reads_one_partition(database: Database) -> None:
