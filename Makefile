@@ -92,8 +92,9 @@ sbom: tools .venvs/sbom/.made ## write the bill of materials of a release, Cyclo
 bench: tools ## measure against named peers, write docs/benchmarks.md
 	$(BIN)/python -m benchmarks
 
-bench-large: tools ## search of 1M chunks, beside what is kept of the other sizes: hours, 12 GB of disk, 8 GB of memory
+bench-large: tools ## search of 1M chunks beside peers, and of up to 10M: half a day, 60 GB of disk, 24 GB of memory
 	BENCH_ROWS=1000000 $(BIN)/python -m benchmarks dense lexical hybrid
+	BENCH_ROWS="10000 100000 1000000 10000000" $(BIN)/python -m benchmarks large
 
 venv: $(MADE) ## the environment with what ragkit needs
 

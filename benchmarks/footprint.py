@@ -24,8 +24,13 @@ def server_memory(home: Path) -> int:
 
     Of memory shared by several, each is charged its part: see Pss in proc_pid_smaps_rollup(5).
     """
-    first = int((home / "postgres/postmaster.pid").read_text().split()[0])
-    return sum(_own(pid) for pid in (first, *_children(first)))
+    first = postmaster(home)
+    return sum(_own(pid) for pid in (first, *children(first)))
+
+
+def postmaster(home: Path) -> int:
+    """Return the id of the embedded server's first process."""
+    return int((home / "postgres/postmaster.pid").read_text().split()[0])
 
 
 def own_memory() -> int:
@@ -42,14 +47,30 @@ def resident(kind: str) -> int:
 
 
 def _own(pid: int) -> int:
+    return _charged(pid, ("Pss_Anon:", "Pss_Shmem:"))
+
+
+def _charged(pid: int, kinds: tuple[str, ...]) -> int:
     try:
         lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
     except (FileNotFoundError, ProcessLookupError):  # it has just ended
         return 0
-    parts = [line.split() for line in lines if line.startswith(("Pss_Anon:", "Pss_Shmem:"))]
+    parts = [line.split() for line in lines if line.startswith(kinds)]
     return sum(int(part[1]) * 1024 for part in parts)
 
 
-def _children(pid: int) -> Iterator[int]:
-    for task in Path(f"/proc/{pid}/task").iterdir():
-        yield from map(int, (task / "children").read_text().split())
+def whole(pid: int) -> int:
+    """Count the bytes of a process in memory, what files back included; 0 once it has ended.
+
+    Of memory shared by several, each is charged its part, as by `server_memory`.
+    """
+    return _charged(pid, ("Pss:",))
+
+
+def children(pid: int) -> Iterator[int]:
+    """List the processes that a process has started and that still run."""
+    try:
+        for task in Path(f"/proc/{pid}/task").iterdir():
+            yield from map(int, (task / "children").read_text().split())
+    except (FileNotFoundError, ProcessLookupError):  # it has just ended
+        return

@@ -46,7 +46,7 @@ def run() -> str:
             with EmbeddedServer.open(home / "db") as server:
                 parts = ["## HTTP API\n"]
                 with _served(server.url, stubs["at once"]) as url:
-                    _fill(url)
+                    fill(url)
                     parts += [_added(url, stubs["at once"]), _uploads(url)]
                 with _served(server.url, stubs["paced"]) as url:
                     parts.append(_streams(url, stubs["paced"]))
@@ -191,8 +191,8 @@ def _rate(url: str, stub: str) -> str:
         ("answered from documents", f"{url}/v1", "ragkit"),
         ("searches", f"{url}/v1", None),
     ):
-        _load(base, model, WARM_S)
-        seconds = _load(base, model, LOAD_S)
+        load(base, model, WARM_S)
+        seconds = load(base, model, LOAD_S)
         p50, p95, p99 = (1000 * value for value in _percentiles(seconds))
         rows.append(f"| {name} | {len(seconds) / LOAD_S:.0f} | {p50:.1f} | {p95:.1f} | {p99:.1f} |")
     return "\n".join(
@@ -209,7 +209,7 @@ def _rate(url: str, stub: str) -> str:
     )
 
 
-def _load(base: str, model: str | None, duration_s: float) -> list[float]:
+def load(base: str, model: str | None, duration_s: float) -> list[float]:
     """Ask for a while, and return the seconds of each request."""
 
     async def client_of(client: httpx.AsyncClient, until: float, seconds: list[float]) -> None:
@@ -241,7 +241,7 @@ def _asked() -> list[dict[str, str]]:
     return [{"role": "user", "content": question}]
 
 
-def _fill(url: str) -> None:
+def fill(url: str) -> None:
     """Upload the example handbook, and wait until all of it can be searched."""
     handbook = Path(__file__).resolve().parent.parent / "examples" / "handbook"
     with httpx.Client(base_url=url, timeout=120, trust_env=False) as client:
@@ -249,6 +249,12 @@ def _fill(url: str) -> None:
             if path.is_file():
                 sent = {"file": (path.name, path.read_bytes())}
                 client.post("/v1/collections/default/documents", files=sent).raise_for_status()
+    wait_for_uploads(url)
+
+
+def wait_for_uploads(url: str) -> None:
+    """Wait until the latest uploads can be searched, or have failed."""
+    with httpx.Client(base_url=url, timeout=120, trust_env=False) as client:
         states: Mapping[str, str] = {"": "queued"}
         while set(states.values()) - {"done", "failed"}:
             sleep(0.2)

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import os
 import resource
-from collections.abc import Iterator
 from pathlib import Path
+
+from benchmarks.footprint import children, postmaster
 
 _TICKS = os.sysconf("SC_CLK_TCK")
 
@@ -21,8 +22,8 @@ def cpu_s() -> tuple[float, float]:
 
 def server_cpu_s(home: Path) -> float:
     """Return what the processes of the embedded server have used, ended ones included."""
-    first = int((home / "postgres/postmaster.pid").read_text().split()[0])
-    return _used(first) + sum(_used(pid) for pid in _children(first))
+    first = postmaster(home)
+    return _used(first) + sum(map(_used, children(first)))
 
 
 def _used(pid: int) -> float:
@@ -32,8 +33,3 @@ def _used(pid: int) -> float:
     except (FileNotFoundError, ProcessLookupError):  # it has just ended
         return 0.0
     return sum(map(int, fields[11:15])) / _TICKS
-
-
-def _children(pid: int) -> Iterator[int]:
-    for task in Path(f"/proc/{pid}/task").iterdir():
-        yield from map(int, (task / "children").read_text().split())

@@ -19,13 +19,13 @@ from typing import TYPE_CHECKING, Final
 
 from ragkit.errors import IngestError
 from ragkit.system.closing import Closing
+from ragkit.system.trimming import Trimming
 from ragkit.types import ParsedText
 from ragkit_ingest.executor.channel import Broken, Channel, FairLock, Room, result_of
 from ragkit_ingest.executor.embed_stage import BATCH_CHUNKS, SPLIT_CHUNKS, EmbedStage, Split
 from ragkit_ingest.executor.outcomes import Outcomes
 from ragkit_ingest.executor.write_stage import WRITE_CHUNKS, Embedded, WriteStage
 from ragkit_ingest.parser.pool import ParseLimits, ParserPool
-from ragkit_ingest.parser.trimming import Trimming
 from ragkit_ingest.run.changes import Reading
 from ragkit_ingest.run.near_duplicates import MOST_ALIKE, Alike, flagged
 from ragkit_ingest.run.recipe import adopt
@@ -62,6 +62,11 @@ class Shared(Closing):
         self.splitters = ParserPool(pipelines, limits)
         self.turn = FairLock()
         self.is_closed = False
+
+    def rest(self) -> None:
+        """End the processes that have nothing to do."""
+        self.parsers.rest()
+        self.splitters.rest()
 
     def close(self) -> None:
         """End all processes now, with whatever they are parsing."""

@@ -20,11 +20,11 @@ from typing import IO, Any, Generic, TypeVar
 from ragkit.errors import IngestError
 from ragkit.system import child_process
 from ragkit.system.closing import Closing
+from ragkit.system.trimming import memory_bytes
 from ragkit.types import ParsedText, Span
 from ragkit_ingest.parse.options import TEXT_CHARS, ParseOptions
 from ragkit_ingest.parser.split_wire import SplitRecipe, SplitText, request, served, split_text
 from ragkit_ingest.parser.spool import Part, Spool
-from ragkit_ingest.parser.trimming import memory_bytes
 from ragkit_ingest.parser.wire import (
     MAX_SAID_BYTES,
     Answer,
@@ -89,7 +89,7 @@ class _Expected(Generic[T]):
 
 
 class ParserPool(Closing):
-    """Parser processes, one per worker, started when first needed and ended by `close`.
+    """Parser processes, one per worker, started when first needed and ended by `close` or `rest`.
 
     Used as a context manager. `command` is the program to run, which gets the limits as arguments.
     """
@@ -114,7 +114,7 @@ class ParserPool(Closing):
 
     def start(self) -> None:
         """Start a process now, so that the first file need not wait for it."""
-        self._threads.submit(self._process)
+        self._threads.submit(self._start)
 
     def submit(
         self,
@@ -161,6 +161,14 @@ class ParserPool(Closing):
             return self._threads.submit(self._split, expected, parsed, spans, recipe)
         except RuntimeError:  # the threads take nothing any more
             raise IngestError("chunk", _CLOSED) from None
+
+    def rest(self) -> None:
+        """End the processes that have nothing to do; others are started when there is more."""
+        with self._lock:
+            idle = {process for process in self._running if not process.is_busy}
+            self._running -= idle
+        for process in idle:
+            process.end()
 
     def close(self) -> None:
         """End all processes now, files being parsed included, and wait until they are gone."""
@@ -221,20 +229,25 @@ class ParserPool(Closing):
         try:
             return process.ask(request, parts, expected)
         finally:
+            process.is_busy = False
             if not process.is_usable:
                 self._drop(process)
 
     def _process(self) -> _Process:
-        """Take this thread's process, or start one."""
+        """Take this thread's process, or start one; it is busy from then on."""
         process: _Process | None = getattr(self._local, "process", None)
-        if process is None:
-            with self._lock:
+        with self._lock:
+            if process is None or process not in self._running:  # it was ended meanwhile
                 if self._closed:
                     raise IngestError("parse", _CLOSED)
                 process = _Process(self._command, self.limits)
                 self._running.add(process)
-            self._local.process = process
+                self._local.process = process
+            process.is_busy = True
         return process
+
+    def _start(self) -> None:
+        self._process().is_busy = False
 
     def _drop(self, process: _Process) -> None:
         self._local.process = None
@@ -247,6 +260,7 @@ class _Process:
     """One parser process, used by one thread at a time."""
 
     def __init__(self, command: Sequence[str], limits: ParseLimits) -> None:
+        self.is_busy = False
         self._limits = limits
         self._left = _FILES_PER_PROCESS
         self._first_bytes = 0  # of memory, after the first file

@@ -17,12 +17,12 @@ from typing import Any, BinaryIO
 
 from ragkit.errors import IngestError
 from ragkit.system import limits
+from ragkit.system.trimming import Trimming
 from ragkit.types import ParsedText
 from ragkit_ingest.clean.description import masked_reason
 from ragkit_ingest.parse import members_of, parse_bytes
 from ragkit_ingest.parse.options import ParseOptions, read_options
 from ragkit_ingest.parser.split_worker import SplitWorker
-from ragkit_ingest.parser.trimming import Trimming
 from ragkit_ingest.parser.wire import Answer, parts_in, told, told_members
 
 # A request is JSON and bytes: a file's ("suffix", "options", "members": whether these are wanted)

@@ -30,6 +30,7 @@ from ragkit.store.connection.identity import keeps_sessions
 from ragkit.store.jobs.queue import QueueWorker, next_queue, waiting
 from ragkit.store.jobs.upload_bytes import CHANNEL
 from ragkit.store.jobs.worker_connection import WorkerConnection
+from ragkit.system.trimming import Trimming
 from ragkit.upkeep.served_vectors import check_server
 from ragkit_ingest.executor.pipeline import Shared
 from ragkit_ingest.run.recipe import steps_of
@@ -50,6 +51,9 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("ragkit.worker")
 
+# Parsers that have had nothing to do for so long are ended: their words and tokens take some 180 MB
+# each, and a new one a second. Arbitrary.
+_REST_AFTER_S: Final = 300.0
 POLL_S: Final = 1.0  # between looks for jobs that a dead worker left; new ones are notified
 _LOOK_S: Final = 0.1  # between looks at whether a spell has ended
 # At the end; together less than ragkit.system.ending leaves the process.
@@ -132,15 +136,23 @@ class Shift:
         self, connection: WorkerConnection, wait: Callable[[], None], *, until_empty: bool
     ) -> None:
         """Begin spells on the queues that hold something, as there are free threads."""
+        trim = Trimming()
+        worked_at = time.monotonic()
         while not self._errors:
             queues = waiting(self._database.pool)
             self._turns = [turn for turn in self._turns if not turn.has_ended]
             self._begin(connection, queues)
+            if self._turns:
+                worked_at = time.monotonic()
+            elif time.monotonic() - worked_at > _REST_AFTER_S:
+                self._shared.rest()
+                worked_at = float("inf")  # once
             if until_empty and not self._turns and self._is_done(queues):
                 self._tidy.finish()
                 return
             if not self._turns:
                 self._begin_tidying()
+                trim()
             wait()
         raise self._errors[0]
 

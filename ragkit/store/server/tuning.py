@@ -15,11 +15,15 @@ MB = 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """What a process may use here; `shm_bytes` is the size of the shared-memory file system."""
+    """What a process may use here; `shm_bytes` is the size of the shared-memory file system.
+
+    `free_bytes` of the memory can be had now; None where that is not known, as in a container.
+    """
 
     memory_bytes: int
     cores: int
     shm_bytes: int | None = None
+    free_bytes: int | None = None
 
 
 def this_machine(cgroups: Path = Path("/sys/fs/cgroup")) -> Machine:
@@ -35,7 +39,18 @@ def this_machine(cgroups: Path = Path("/sys/fs/cgroup")) -> Machine:
         membership = Path("/proc/self/cgroup").read_text()
     except OSError:
         membership = ""
-    return Machine(min([physical, *cgroup_limits(membership, cgroups)]), cores or 1, shm_bytes)
+    memory = min([physical, *cgroup_limits(membership, cgroups)])
+    return Machine(memory, cores or 1, shm_bytes, _free_bytes() if memory == physical else None)
+
+
+def _free_bytes() -> int | None:
+    """Read how much memory new programs can have without swapping: see proc_meminfo(5)."""
+    try:
+        lines = Path("/proc/meminfo").read_text().splitlines()
+    except OSError:
+        return None
+    amounts = [line.split()[1] for line in lines if line.startswith("MemAvailable:")]
+    return int(amounts[0]) * 1024 if amounts else None
 
 
 def cgroup_limits(membership: str, root: Path) -> Iterator[int]:
@@ -100,11 +115,15 @@ def settings_for(machine: Machine, *, durable: bool = True) -> dict[str, str]:
 def build_settings(machine: Machine, graph_bytes: int) -> dict[str, str]:
     """Choose what building one index may use: memory for its graph, and every core.
 
-    A quarter of the machine's memory is arbitrary. A parallel build has its memory in /dev/shm,
-    where it stands there at all; without room it is built by one process.
+    Of what is free three quarters, or a quarter of all where that is not known: both are arbitrary.
+    A graph that does not fit is finished on the disk, row by row, several times more slowly. A
+    parallel build has its memory in /dev/shm, where it stands there at all; without room it is
+    built by one process.
     """
     wanted = graph_bytes + graph_bytes // 4
-    memory = _clamp(wanted, 64 * MB, max(64 * MB, machine.memory_bytes // 4))
+    free = machine.free_bytes
+    most = machine.memory_bytes // 4 if free is None else free * 3 // 4
+    memory = _clamp(wanted, 64 * MB, max(64 * MB, most))
     workers = _clamp(machine.cores - 1, 0, 7)
     if machine.shm_bytes is not None and machine.shm_bytes < memory + 64 * MB:
         workers = 0

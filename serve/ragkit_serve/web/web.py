@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import uvicorn
 
@@ -24,6 +24,7 @@ from ragkit.cli.local_server import fingerprint
 from ragkit.errors import RagkitError
 from ragkit.system import logs
 from ragkit.system.ending import END_S, exit_after
+from ragkit.system.trimming import Trimming
 from ragkit_serve.web.commands import Commands
 from ragkit_serve.web.connections import server_config
 
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 
     from ragkit.access.library import Library
 
+_TRIM_EVERY_S: Final = 60.0  # arbitrary: giving memory back takes milliseconds
 log = logging.getLogger("ragkit.serve")
 
 
@@ -114,9 +116,18 @@ def main(arguments: Sequence[str] | None = None) -> None:
         services = Services(settings, database, Library(settings, database), status)
         app = create_app(services, ui=options.page, shared_metrics=options.shared_metrics)
         # The first question should not wait for the models.
-        threading.Thread(target=load_or_log, args=(services.library,), daemon=True).start()
+        threading.Thread(target=_keep_ready, args=(services.library,), daemon=True).start()
         on_drained = partial(exit_after, code=0)
         DrainingServer(app, settings.serve_grace_s, on_drained, commands=commands).run(sockets)
+
+
+def _keep_ready(library: Library) -> None:
+    """Load the models; then give back now and then what loading and busy times no longer need."""
+    load_or_log(library)
+    trim = Trimming()
+    while True:
+        trim()
+        time.sleep(_TRIM_EVERY_S)
 
 
 def load_or_log(library: Library) -> None:

@@ -44,6 +44,17 @@ def process_id(pool: ParserPool) -> int:
     return int(pool.submit(b"", ".txt").result(timeout=DEADLINE_S).text.split()[0])
 
 
+def until_one_runs(pool: ParserPool) -> int:
+    """Wait until exactly one of the pool's processes runs, and return its id."""
+    until = time.monotonic() + DEADLINE_S
+    while time.monotonic() < until:
+        running = [process._child.pid for process in pool._running]
+        if len(running) == 1:
+            return running[0]
+        time.sleep(0.01)
+    raise AssertionError("no process has begun")
+
+
 def is_alive(pid: int) -> bool:
     """Say whether a process is there and not merely waiting to be reaped."""
     try:
@@ -168,6 +179,19 @@ def test_a_process_that_has_grown_is_replaced_and_no_other(faulty: ParserPool) -
     after = [process_id(faulty) for _ in range(199)]
     assert set(after[:-1]) == {before[0]}
     assert after[-1] != before[0]
+
+
+def test_at_rest_idle_processes_are_ended_and_started_anew() -> None:
+    with ParserPool(2, ParseLimits(wall_s=2 * DEADLINE_S), command=FAULTY) as pool:
+        pid = process_id(pool)
+        pool.rest()
+        assert not is_alive(pid)
+        hanging = pool.submit(b"", ".hang")
+        busy = until_one_runs(pool)
+        pool.rest()
+        assert is_alive(busy)
+        assert process_id(pool) not in {pid, busy}
+        assert not hanging.done()
 
 
 def test_closing_waits_for_no_parser_and_leaves_nothing() -> None:

@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Any, TypeVar
 
 import pytest
@@ -247,6 +248,29 @@ def test_files_that_take_long_hold_up_no_other_tenants(
     greedy, modest = (UploadJobs(database.pool, tenant) for tenant in jobs)
     monkeypatch.setattr(shifts, "Spell", Holding)
     shift = Shift(database, Embedders(Settings(jobs=2, database_url=SecretStr(fresh_database))))
+    with in_a_thread(shift):
+        wait_until(lambda: all(job.state == "failed" for job in modest.some(jobs["modest"])))
+        states = [job.state for job in greedy.some(jobs["greedy"])]
+        assert (states.count("running"), states.count("queued")) == (2, 7)
+
+
+def test_parsers_that_have_nothing_to_do_are_ended_and_others_started(
+    database: Database, monkeypatch: pytest.MonkeyPatch, fresh_database: str, tiny_model: str
+) -> None:
+    monkeypatch.setattr(shifts, "_REST_AFTER_S", 0.5)
+    settings = Settings(database_url=SecretStr(fresh_database), embed_model=tiny_model)
+    shift = Shift(database, Embedders(settings))
+    pools = shift._shared.parsers, shift._shared.splitters
+    with in_a_thread(shift):
+        for name in ("first", "second"):
+            jobs = keep(database.pool, **{f"{name}__txt": f"The {name} annex is dry."})
+            wait_until(partial(are_done, database.pool, jobs))
+            wait_until(lambda: not any(pool._running for pool in pools))
+
+
+@contextmanager
+def in_a_thread(shift: Shift) -> Iterator[None]:
+    """Have a shift work in a thread until the end of the block, where it is interrupted."""
     ended: list[BaseException] = []
 
     def work() -> None:
@@ -258,13 +282,15 @@ def test_files_that_take_long_hold_up_no_other_tenants(
     thread = threading.Thread(target=work)
     thread.start()
     try:
-        wait_until(lambda: all(job.state == "failed" for job in modest.some(jobs["modest"])))
-        states = [job.state for job in greedy.some(jobs["greedy"])]
-        assert (states.count("running"), states.count("queued")) == (2, 7)
+        yield
     finally:
         shift._errors.append(KeyboardInterrupt())  # type: ignore[arg-type]
         thread.join(HANGS_S)
     assert [type(error) for error in ended] == [KeyboardInterrupt]
+
+
+def are_done(pool: Pool, jobs: list[int]) -> bool:
+    return all(job.state == "done" for job in UploadJobs(pool, "default").some(jobs))
 
 
 def at_work(pool: Pool) -> int:

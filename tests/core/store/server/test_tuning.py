@@ -1,6 +1,9 @@
 """Settings from the machine's memory, on literal machines and control groups."""
 
+from dataclasses import replace
 from pathlib import Path
+
+import pytest
 
 from ragkit.store.server.tuning import (
     MB,
@@ -55,6 +58,9 @@ def test_this_machine_has_memory_and_cores() -> None:
     machine = this_machine()
     assert machine.memory_bytes > 64 * 2**20
     assert machine.cores >= 1
+    if machine.free_bytes is None:
+        pytest.skip("this container has less memory than the machine: what is free is not known")
+    assert 0 < machine.free_bytes <= machine.memory_bytes
 
 
 def test_an_index_build_gets_what_its_graph_needs_and_the_machine_has() -> None:
@@ -64,5 +70,9 @@ def test_an_index_build_gets_what_its_graph_needs_and_the_machine_has() -> None:
         "max_parallel_maintenance_workers": "3",
     }
     assert build_settings(roomy, 100 * 1024 * MB)["maintenance_work_mem"] == "4096MB"
+    idle = replace(roomy, free_bytes=12 * 1024 * MB)
+    assert build_settings(idle, 100 * 1024 * MB)["maintenance_work_mem"] == "9216MB"
+    busy = replace(roomy, free_bytes=1024 * MB)
+    assert build_settings(busy, 100 * 1024 * MB)["maintenance_work_mem"] == "768MB"
     container = Machine(memory_bytes=16 * 1024 * MB, cores=4, shm_bytes=64 * MB)
     assert build_settings(container, 800 * MB)["max_parallel_maintenance_workers"] == "0"

@@ -8,7 +8,7 @@ import pytest
 # Every second block stays, so that glibc cannot give back the end of the heap by itself.
 PROGRAM = """
 from pathlib import Path
-from ragkit_ingest.parser.trimming import Trimming
+from ragkit.system.trimming import Trimming
 
 def size_mb():
     return int(Path("/proc/self/statm").read_bytes().split()[1]) * 4096 >> 20
