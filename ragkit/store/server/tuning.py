@@ -120,7 +120,7 @@ def build_settings(machine: Machine, graph_bytes: int) -> dict[str, str]:
     parallel build has its memory in /dev/shm, where it stands there at all; without room it is
     built by one process.
     """
-    wanted = graph_bytes + graph_bytes // 4
+    wanted = graph_bytes + graph_bytes // 16  # a parallel build takes all of it at once
     free = machine.free_bytes
     most = machine.memory_bytes // 4 if free is None else free * 3 // 4
     memory = _clamp(wanted, 64 * MB, max(64 * MB, most))

@@ -266,12 +266,13 @@ def _settings(conn: Connection[Any], table: Table, rows: int) -> Iterator[None]:
     host = conn.info.host
     local = host.startswith("/") or host in {"localhost", "127.0.0.1", "::1"}
     width = {"vector": 4.0, "halfvec": 2.0, "bit": 1 / 8}[table.form] * table.dimension
-    # A graph's row is its vector, 32 neighbours of 16 bytes, and what leads to them.
+    # A graph's row is its vector, 8 bytes before it, 32 neighbours of 16 bytes, those of the upper
+    # layers, and 128 bytes of its own: 674 besides the vector, by pgvector's src/hnsw.h (0.8).
     machine = this_machine()
     with conn.cursor() as cursor:
         if cursor.execute("SHOW dynamic_shared_memory_type").fetchone() != ("posix",):
             machine = replace(machine, shm_bytes=None)  # /dev/shm is not used
-        chosen = build_settings(machine, int(rows * (width + 800))) if local else {}
+        chosen = build_settings(machine, int(rows * (width + 700))) if local else {}
         for name, value in chosen.items():
             cursor.execute("SELECT set_config(%s, %s, false)", (name, value))
         try:

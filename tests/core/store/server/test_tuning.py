@@ -66,7 +66,7 @@ def test_this_machine_has_memory_and_cores() -> None:
 def test_an_index_build_gets_what_its_graph_needs_and_the_machine_has() -> None:
     roomy = Machine(memory_bytes=16 * 1024 * MB, cores=4, shm_bytes=8 * 1024 * MB)
     assert build_settings(roomy, 800 * MB) == {
-        "maintenance_work_mem": "1000MB",
+        "maintenance_work_mem": "850MB",
         "max_parallel_maintenance_workers": "3",
     }
     assert build_settings(roomy, 100 * 1024 * MB)["maintenance_work_mem"] == "4096MB"
