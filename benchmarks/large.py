@@ -197,7 +197,7 @@ def _measure(loaded: LargeHome, form: Any) -> dict[str, Any]:
     keys = MetadataKeys(loaded.database.pool, LARGE)
     keys.forget(COLLECTION, ["near", "random"])
     cases = [_case(store, way, *filter_, truth) for filter_ in FILTERS for way in WAYS]
-    keys.declare(COLLECTION, {"near": "number", "random": "number"})
+    keys.declare(COLLECTION, {"near": "text", "random": "text"})
     with loaded.database.owner() as conn:
         conn.execute("VACUUM ANALYZE metadata_value")
     declared = [_case(store, "dense", *filter_, truth) for filter_ in FILTERS[1:]]
