@@ -8,7 +8,7 @@ says nothing about quality.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice
@@ -68,7 +68,9 @@ class Corpus:
             topics = rng.integers(self.topics, size=CHUNKS_PER_DOCUMENT)
             texts = [self._text(rng, topic, int(rng.integers(*WORDS))) for topic in topics]
             vectors = np.stack([self._vector(rng, topic) for topic in topics])
-            yield _document(number, texts, rng.random()), vectors
+            drawn = rng.random()
+            share = "1" if drawn < 0.01 else "10" if drawn < 0.1 else "100"
+            yield document(number, texts, {"share": share}), vectors
 
     def queries(self, count: int, words: int = 5) -> list[Asked]:
         """Make queries about the corpus's topics, of `words` words each."""
@@ -170,7 +172,8 @@ def _zipf(rng: np.random.Generator, count: int) -> NDArray[np.int64]:
     return np.minimum(ranks - 1, VOCABULARY - 1)
 
 
-def _document(number: int, texts: Sequence[str], drawn: float) -> NewDocument:
+def document(number: int, texts: Sequence[str], metadata: Mapping[str, str]) -> NewDocument:
+    """Make a document of its chunks' texts; its number is its file's name."""
     whole = "\n".join(texts)
     chunks = []
     start = 0
@@ -183,5 +186,5 @@ def _document(number: int, texts: Sequence[str], drawn: float) -> NewDocument:
         fingerprint="made up",
         text=whole,
         chunks=tuple(chunks),
-        metadata={"share": "1" if drawn < 0.01 else "10" if drawn < 0.1 else "100"},
+        metadata=metadata,
     )

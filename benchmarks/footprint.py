@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from threading import Event, Thread
 from typing import Any
 
 VECTORS = ("vectors_1",)
@@ -26,6 +28,24 @@ def server_memory(home: Path) -> int:
     """
     first = postmaster(home)
     return sum(_own(pid) for pid in (first, *children(first)))
+
+
+@contextmanager
+def watched(every_s: float, look: Callable[[], None]) -> Iterator[None]:
+    """Call `look` every so many seconds from another thread, until the end of the block."""
+    ended = Event()
+
+    def watch() -> None:
+        while not ended.wait(every_s):
+            look()
+
+    thread = Thread(target=watch)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()
 
 
 def postmaster(home: Path) -> int:

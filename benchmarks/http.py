@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -191,8 +192,8 @@ def _rate(url: str, stub: str) -> str:
         ("answered from documents", f"{url}/v1", "ragkit"),
         ("searches", f"{url}/v1", None),
     ):
-        load(base, model, WARM_S)
-        seconds = load(base, model, LOAD_S)
+        _load(base, model, WARM_S)
+        seconds = _load(base, model, LOAD_S)
         p50, p95, p99 = (1000 * value for value in _percentiles(seconds))
         rows.append(f"| {name} | {len(seconds) / LOAD_S:.0f} | {p50:.1f} | {p95:.1f} | {p99:.1f} |")
     return "\n".join(
@@ -209,7 +210,7 @@ def _rate(url: str, stub: str) -> str:
     )
 
 
-def load(base: str, model: str | None, duration_s: float) -> list[float]:
+def _load(base: str, model: str | None, duration_s: float) -> list[float]:
     """Ask for a while, and return the seconds of each request."""
 
     async def client_of(client: httpx.AsyncClient, until: float, seconds: list[float]) -> None:
@@ -264,7 +265,6 @@ def wait_for_uploads(url: str) -> None:
 
 @contextmanager
 def _served(database: str, model: str, *options: str) -> Iterator[str]:
-    command = [sys.executable, "-m", "ragkit", "serve", "--port", "0", "--no-page", *options]
     settings = {
         "RAGKIT_DATABASE_URL": database,
         "RAGKIT_LLM_URL": model,
@@ -273,15 +273,21 @@ def _served(database: str, model: str, *options: str) -> Iterator[str]:
         "RAGKIT_SERVE_KEY_CONCURRENCY": "1000",
         "RAGKIT_SERVE_KEY_RATE": "1000000",
     }
+    with served(os.environ | settings, "--no-page", *options) as (url, _):
+        yield url
+
+
+@contextmanager
+def served(environment: Mapping[str, str], *options: str) -> Iterator[tuple[str, int]]:
+    """Run `ragkit serve` on a free port; give its address and the process's id."""
+    command = [sys.executable, "-m", "ragkit", "serve", "--port", "0", *options]
     with subprocess.Popen(
-        command,
-        env=os.environ | settings,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        text=True,
+        command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
     ) as process:
         assert process.stdout is not None
         try:
-            yield process.stdout.readline().split()[4]
+            address = re.search(r"http://\S+", process.stdout.readline())
+            assert address is not None, "the server names its address"
+            yield address[0], process.pid
         finally:
             process.terminate()

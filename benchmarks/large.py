@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from itertools import product, starmap
 from statistics import fmean, median, quantiles
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 import numpy as np
 
@@ -38,6 +38,7 @@ from ragkit.store.documents.metadata import MetadataKeys
 
 if TYPE_CHECKING:
     from ragkit.store.postgres import PostgresStore
+    from ragkit.store.vectors.layout import Type
     from ragkit.types import Mode
 
 QUESTIONS: Final = 100
@@ -108,7 +109,7 @@ def run() -> str:
         with large_home(size) as loaded:
             keep("large", size, partial(_loaded, loaded))
             for form in os.environ.get("BENCH_FORMS", " ".join(FORMS)).split():
-                keep(f"large-{form}", size, partial(_measure, loaded, form))
+                keep(f"large-{form}", size, partial(_measure, loaded, cast("Type", form)))
     results = {form: kept(f"large-{form}") for form in FORMS}
     rows = [(form, size, row) for form, by_size in results.items() for size, row in by_size.items()]
     parts = [HEAD, _table(LOADED, starmap(_loading, kept("large").items()))]
@@ -134,11 +135,10 @@ def _loading(size: int, row: dict[str, Any]) -> str:
 
 
 def _building(form: str, size: int, row: dict[str, Any]) -> str:
-    rate = (size + SMALL_CHUNKS) / row["seconds"]
-    return (
-        f"| {form} | {size:,} | {row['seconds']:,.0f} s | {rate:,.0f} | {row['peak'] / 1e9:.2f} GB"
-        f" | {row['index'] / (size + SMALL_CHUNKS):,.0f} |"
-    )
+    rows = size + SMALL_CHUNKS
+    peak = f"{row['peak'] / 1e9:.2f} GB" if row["peak"] else "too brief to see"
+    cells = f"{row['seconds']:,.0f} s | {rows / row['seconds']:,.0f} | {peak}"
+    return f"| {form} | {size:,} | {cells} | {row['index'] / rows:,.0f} |"
 
 
 def _searching(form: str, size: int, row: dict[str, Any]) -> str:
@@ -169,7 +169,7 @@ def _ms(case: dict[str, Any]) -> str:
 
 
 def _recall(case: dict[str, Any]) -> str:
-    return f"{case['recall']:.3f}"
+    return "none passes" if case["recall"] is None else f"{case['recall']:.3f}"
 
 
 def _growth(results: dict[str, dict[int, dict[str, Any]]]) -> list[str]:
@@ -187,7 +187,7 @@ def _loaded(loaded: LargeHome) -> dict[str, Any]:
     return loaded.noted
 
 
-def _measure(loaded: LargeHome, form: Any) -> dict[str, Any]:
+def _measure(loaded: LargeHome, form: Type) -> dict[str, Any]:
     built = loaded.index(form)
     truth, small = (
         once(loaded.home, f"nearest-{seed}", partial(nearest, chunks, seed))

@@ -8,8 +8,7 @@ is the beginning of each larger one. Knows nothing of stores.
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Final
@@ -17,13 +16,14 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from benchmarks import zipf
+from benchmarks.corpus import document
 from ragkit.text.terms import Terms
-from ragkit.types import Chunk, NewDocument
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ragkit.contracts import Vectors
+    from ragkit.types import NewDocument
 
 DIMENSION: Final = 384
 PER_DOCUMENT: Final = 10
@@ -60,7 +60,7 @@ class Block:
                 for n in range(start, start + PER_DOCUMENT)
             ]
             numbers = {name: f"{of[start]:04}" for name, of in self.numbers.items()}
-            yield _document((self.first + start) // PER_DOCUMENT, texts, numbers)
+            yield document((self.first + start) // PER_DOCUMENT, texts, numbers)
 
 
 def blocks(chunks: int, seed: int = 0, *, words: bool = True) -> Iterator[Block]:
@@ -112,20 +112,3 @@ def _space() -> tuple[Vectors, Vectors]:
 @cache
 def _vocabulary() -> list[str]:
     return [zipf.word(number) for number in range(zipf.VOCABULARY)]
-
-
-def _document(number: int, texts: Sequence[str], numbers: dict[str, str]) -> NewDocument:
-    whole = "\n".join(texts)
-    chunks = []
-    start = 0
-    for ordinal, text in enumerate(texts):
-        chunks.append(Chunk(ordinal, start, start + len(text), tokens=text.count(" ") + 1))
-        start += len(text) + 1
-    return NewDocument(
-        uri=f"{number:07}.txt",
-        content_hash=hashlib.sha256(whole.encode()).hexdigest(),
-        fingerprint="made up",
-        text=whole,
-        chunks=tuple(chunks),
-        metadata=numbers,
-    )

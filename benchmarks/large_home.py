@@ -12,7 +12,6 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from threading import Event, Thread
 from typing import Any, Final
 
 from benchmarks import footprint
@@ -39,6 +38,10 @@ SMALL_SEED: Final = 1
 READER: Final = ("user:ada", "group:0")  # may read what is not limited, and what group:0 may
 Made = tuple[Block, list[NewDocument]]
 _SAMPLE_S: Final = 10.0
+_NEAREST: Final = """
+    SELECT indexrelid::regclass::text, pg_relation_size(indexrelid) FROM pg_index
+    WHERE indrelid = 'vectors_1'::regclass AND indexrelid::regclass::text ~ 'nearest'
+"""
 # One document in ten is limited to one of 100 groups.
 _LIMIT: Final = """
     UPDATE document SET readers = ARRAY['group:' || id / 10 % 100]
@@ -68,10 +71,7 @@ class LargeHome:
 
     def _index(self, form: vectors.Type) -> dict[str, Any]:
         with self.database.owner() as conn:
-            for (name,) in conn.execute(
-                "SELECT indexrelid::regclass::text FROM pg_index"
-                " WHERE indrelid = 'vectors_1'::regclass AND indexrelid::regclass::text ~ 'nearest'"
-            ).fetchall():
+            for name, _ in conn.execute(_NEAREST).fetchall():
                 conn.execute(f"DROP INDEX {name}")  # the disk is to hold one at a time
             conn.execute("UPDATE vector_layout SET indexed = 0")
             with _peak(self.home) as peak:
@@ -79,13 +79,9 @@ class LargeHome:
                 vectors.build_index(conn, SPACE, layout=Layout(type=form, index="hnsw"))
                 seconds = time.perf_counter() - began
             conn.execute("VACUUM ANALYZE")
-            row = conn.execute(
-                "SELECT sum(pg_relation_size(indexrelid)) FROM pg_index"
-                " WHERE indrelid = 'vectors_1'::regclass AND indexrelid::regclass::text ~ 'nearest'"
-            ).fetchone()
-        assert row is not None
+            ((_, size_bytes),) = conn.execute(_NEAREST).fetchall()
         (self.home / f"indexed-{'halfvec' if form == 'bit' else 'bit'}.json").unlink(True)
-        return {"seconds": seconds, "peak": peak[0], "index": int(row[0])}
+        return {"seconds": seconds, "peak": peak[0], "index": int(size_bytes)}
 
 
 @contextmanager
@@ -157,16 +153,10 @@ def _number(database: Database, tenant: str) -> int:
 @contextmanager
 def _peak(home: Path) -> Iterator[list[int]]:
     """Give a list whose only number is the most memory that the server took meanwhile."""
-    peak, ended = [0], Event()
+    peak = [0]
 
-    def watch() -> None:
-        while not ended.wait(_SAMPLE_S):
-            peak[0] = max(peak[0], footprint.server_memory(home))
+    def look() -> None:
+        peak[0] = max(peak[0], footprint.server_memory(home))
 
-    thread = Thread(target=watch)
-    thread.start()
-    try:
+    with footprint.watched(_SAMPLE_S, look):
         yield peak
-    finally:
-        ended.set()
-        thread.join()

@@ -8,23 +8,21 @@ too: libraries and the model's own.
 from __future__ import annotations
 
 import os
-import re
-import subprocess
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from itertools import count, cycle, islice
 from pathlib import Path
-from threading import Event, Thread
+from threading import Thread
 
 import httpx
 
 from benchmarks import http
 from benchmarks.data import cranfield
-from benchmarks.footprint import children, postmaster, whole
+from benchmarks.footprint import children, postmaster, watched, whole
 from benchmarks.homes import home
-from benchmarks.startup import QUESTIONS, RAGKIT
+from benchmarks.startup import QUESTIONS
 from benchmarks.targets import at_most
 
 FILES = 300
@@ -67,7 +65,7 @@ def run() -> str:
         http.fill(url)
         page = httpx.get(url, trust_env=False, follow_redirects=True)
         assert page.status_code == 200, page.text
-        rows["after an answer and the page"] = _idle(folder, pid)
+        rows["handbook read, page open"] = _idle(folder, pid)
         with _highest(folder, pid) as highest:
             _ask(url)
         rows["load"] = highest
@@ -89,20 +87,9 @@ def _served(folder: Path) -> Iterator[tuple[str, int]]:
     """Serve a database without documents; give the address and the process's id."""
     inherited = {name: value for name, value in os.environ.items() if "RAGKIT_" not in name}
     settings = {"RAGKIT_SERVE_KEY_RATE": "1000000", "RAGKIT_SERVE_KEY_CONCURRENCY": "1000"}
-    with subprocess.Popen(
-        [RAGKIT, "serve", "--port", "0"],
-        env=inherited | settings | {"RAGKIT_HOME": str(folder)},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        text=True,
-    ) as server:
-        assert server.stdout is not None
-        try:
-            found = re.search(r"http://\S+", server.stdout.readline())
-            assert found is not None
-            yield found[0], server.pid
-        finally:
-            server.terminate()
+    environment = inherited | settings | {"RAGKIT_HOME": str(folder)}
+    with http.served(environment) as running:
+        yield running
 
 
 def _idle(folder: Path, pid: int) -> Memory:
@@ -113,21 +100,15 @@ def _idle(folder: Path, pid: int) -> Memory:
 @contextmanager
 def _highest(folder: Path, pid: int) -> Iterator[Memory]:
     """Give the memory at the moment at which the whole was highest."""
-    highest, ended = dict.fromkeys(GROUPS, 0), Event()
+    highest = dict.fromkeys(GROUPS, 0)
 
-    def watch() -> None:
-        while not ended.wait(EVERY_S):
-            memory = _memory(folder, pid)
-            if sum(memory.values()) > sum(highest.values()):
-                highest.update(memory)
+    def look() -> None:
+        memory = _memory(folder, pid)
+        if sum(memory.values()) > sum(highest.values()):
+            highest.update(memory)
 
-    thread = Thread(target=watch)
-    thread.start()
-    try:
+    with watched(EVERY_S, look):
         yield highest
-    finally:
-        ended.set()
-        thread.join()
 
 
 def _memory(folder: Path, pid: int) -> Memory:
@@ -176,7 +157,6 @@ def _ask(url: str) -> None:
                 body = {"model": "ragkit", "messages": [message]}
                 answer = client.post("/v1/chat/completions", json=body)
                 if answer.status_code == 503:  # as many as it takes wait already
-                    print(answer.text)
                     time.sleep(1)
                 else:
                     answer.raise_for_status()
