@@ -50,11 +50,14 @@ _LOOSE: Final[Mapping[str, SQL]] = {**_SIGNS, "lt": SQL("<="), "gt": SQL(">=")}
 _DECLARED: Final = SQL("""EXISTS (SELECT 1 FROM metadata_value v
     WHERE v.tenant = d.tenant AND v.collection_id = d.collection_id AND v.document_id = d.id
         AND v.key = {} AND {})""")
-_MATCHING: Final = SQL("""
-    SELECT c.id FROM chunk c
-    JOIN visible_document d ON d.tenant = c.tenant AND d.id = c.document_id
-    WHERE c.tenant = %(tenant)s AND c.collection_id = %(collection)s
-        AND d.tenant = %(tenant)s AND d.collection_id = %(collection)s AND {} ORDER BY c.id
+# Documents first, then their chunks: by itself the planner goes through every chunk.
+MATCHING: Final = SQL("""
+    SELECT c.id FROM (
+        SELECT d.id FROM visible_document d
+        WHERE d.tenant = %(tenant)s AND d.collection_id = %(collection)s AND {} OFFSET 0
+    ) AS d CROSS JOIN LATERAL (
+        SELECT id FROM chunk WHERE tenant = %(tenant)s AND document_id = d.id OFFSET 0
+    ) AS c ORDER BY c.id
 """)
 _ALLOWED: Final = SQL("""
     SELECT c.id FROM chunk c
@@ -90,7 +93,7 @@ def matching(session: Session, collection: int, where: Filter | Restriction) -> 
     """List the chunks of a collection whose documents a filter is true of, in their order."""
     among = _restriction(where)
     values = {"collection": collection, **among.values}
-    return [int(row[0]) for row in session.execute(_MATCHING.format(among.condition), values)]
+    return [int(row[0]) for row in session.execute(MATCHING.format(among.condition), values)]
 
 
 def allowed(

@@ -190,7 +190,7 @@ def search(
     }
     condition = _condition(where)
     is_cluster = on_cluster(session.cursor.connection)
-    for walked, enough in _attempts(plan, k):
+    for walked, enough in _attempts(table, plan, k):
         statement = _walk(table, k, walked, enough, condition, is_cluster)
         rows = _walk_through(session, table, plan, statement, values, ef_search)
         if sum(is_walked for _, _, is_walked in rows) >= k:
@@ -199,13 +199,13 @@ def search(
     return session.execute(comparison, values, binary=True).fetchall()
 
 
-def _attempts(plan: Plan, k: int) -> Iterator[tuple[int, int | None]]:
+def _attempts(table: Table, plan: Plan, k: int) -> Iterator[tuple[int, int | None]]:
     """List how many rows of the index are taken at most, and how many that passed are enough.
 
-    What the index gathers at once comes in order, so that the first k are the nearest. Only where
-    there are fewer it goes on, when nearer ones may come later.
+    What the index gathers at once comes in order, so that the first k are the nearest, unless it
+    is over a coarser form. Only where there are fewer it goes on, when nearer ones may come later.
     """
-    if plan.enough is not None and plan.walked > plan.ef_search:
+    if plan.enough is not None and plan.walked > plan.ef_search and not table.reranks:
         yield plan.ef_search, k
     if plan.walks:
         yield plan.walked, plan.enough

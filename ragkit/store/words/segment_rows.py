@@ -7,6 +7,7 @@ from collections.abc import Hashable, Iterable, Sequence
 from typing import TYPE_CHECKING, Final
 
 from ragkit.store.connection import columns
+from ragkit.store.server.tuning import this_machine
 from ragkit.store.words import segments as packed
 from ragkit.system.lru_cache import LruCache
 from ragkit.text.postings import Segment
@@ -22,7 +23,8 @@ if TYPE_CHECKING:
 # used again, so what is kept is right for as long as anyone asks for that number. So is what
 # somebody may read of several, under all their numbers: whatever changes that adds one. Which there
 # are is asked in each transaction, elsewhere.
-MAX_BYTES: Final = 256 << 20  # arbitrary: the frequent terms of some million chunks
+# The terms of 100 questions to ten million chunks take 670 MB. Arbitrary.
+MAX_BYTES: Final = max(256 << 20, this_machine().memory_bytes // 16)
 OVERHEAD: Final = 300  # bytes: about what the objects around an array take
 CACHE: Final[LruCache[Hashable, object]] = LruCache(MAX_BYTES, overhead=OVERHEAD)
 

@@ -53,10 +53,10 @@ def test_the_cheaper_plan_is_chosen_where_both_were_measured(
     assert plan.walks == (walked_ms < compared_ms)
 
 
-def test_of_a_coarse_index_all_candidates_are_taken_beside_a_filter() -> None:
+def test_of_a_coarse_index_as_many_candidates_pass_a_filter_as_are_taken_without() -> None:
     table = Table(1, 384, Layout("bit"), indexed=1, written=2, rows=100_000)
     plan = plan_for(table, 10, rows=100_000, matching=50_000, filtered=True)
-    assert plan == Plan(400, ef_search=400)
+    assert plan == Plan(800, ef_search=800, enough=400)
 
 
 def test_a_small_collection_beside_a_large_one_is_compared() -> None:
@@ -72,6 +72,20 @@ def test_an_effort_that_was_set_is_taken() -> None:
 def test_what_a_coarse_index_finds_is_enough_to_choose_from() -> None:
     table = Table(1, 384, Layout("bit"), indexed=1, written=2, rows=100_000)
     assert plan_for(table, 10, rows=100_000, matching=100_000) == Plan(400, ef_search=400)
+    assert plan_for(table, 100, rows=100_000, matching=100_000) == Plan(1_000, ef_search=1_000)
+    assert plan_for(table, 1_000, rows=100_000, matching=100_000) == Plan(2_000, ef_search=1_000)
+
+
+def test_of_more_rows_more_candidates_of_a_coarse_index_are_compared() -> None:
+    table = Table(1, 384, Layout("bit"), indexed=1, written=2, rows=10_000_000)
+    plan = plan_for(table, 10, rows=10_000_000, matching=10_000_000)
+    assert plan == Plan(711, ef_search=711)  # 400 * 10 ** 0.25
+    # Those that pass a filter are fewer rows, of which fewer candidates have the nearest.
+    plan = plan_for(table, 10, rows=10_000_000, matching=1_000_000, filtered=True)
+    assert plan == Plan(4_000, ef_search=1_000, enough=400)
+    chosen = Table(1, 384, Layout("bit", effort=500), indexed=1, written=2, rows=10_000_000)
+    plan = plan_for(chosen, 10, rows=10_000_000, matching=10_000_000)
+    assert plan == Plan(500, ef_search=500)
 
 
 def test_a_walk_goes_on_for_no_longer_than_comparing_takes() -> None:

@@ -17,6 +17,7 @@ from ragkit.store.admin import inspect
 from ragkit.store.documents.filter_sql import restriction
 from ragkit.store.postgres import PostgresStore
 from ragkit.store.session import open_session
+from ragkit.store.vectors.layout import Layout, Table
 from ragkit.store.vectors.packed import packed_query, register
 from ragkit.store.vectors.plan import COMPARE, Plan
 from ragkit.store.vectors.search import _attempts, choose, prepare_walk, search, walking
@@ -198,10 +199,16 @@ def test_any_filter_gets_k_rows_when_k_exist(filled: Filled) -> None:
 
 
 def test_what_the_index_gathers_at_once_is_tried_before_more() -> None:
-    assert list(_attempts(Plan(200, 100, 23), 10)) == [(100, 10), (200, 23)]
-    assert list(_attempts(Plan(227, 227, 10), 10)) == [(227, 10)]
-    assert list(_attempts(Plan(10, 100), 10)) == [(10, None)]
-    assert list(_attempts(COMPARE, 10)) == []
+    table = Table(1, 384, Layout(), indexed=1)
+    assert list(_attempts(table, Plan(200, 100, 23), 10)) == [(100, 10), (200, 23)]
+    assert list(_attempts(table, Plan(227, 227, 10), 10)) == [(227, 10)]
+    assert list(_attempts(table, Plan(10, 100), 10)) == [(10, None)]
+    assert list(_attempts(table, COMPARE, 10)) == []
+
+
+def test_the_first_by_a_coarser_form_are_not_taken_for_the_nearest() -> None:
+    table = Table(1, 384, Layout("bit"), indexed=1)
+    assert list(_attempts(table, Plan(4_000, 1_000, 400), 10)) == [(4_000, 400)]
 
 
 def test_a_walk_judges_no_more_rows_when_enough_passed(filled: Filled) -> None:

@@ -15,7 +15,8 @@ from ragkit.filters.tree import parse
 from ragkit.store import vectors
 from ragkit.store.connection.connect import open_pool
 from ragkit.store.connection.transactions import lent
-from ragkit.store.documents.filter_sql import restriction
+from ragkit.store.documents.documents import collection_id
+from ragkit.store.documents.filter_sql import MATCHING, matching, restriction
 from ragkit.store.postgres import PostgresStore
 from ragkit.store.reader import PostgresReader
 from ragkit.store.session import open_session
@@ -103,6 +104,23 @@ def test_a_filter_is_asked_once_of_each_document_whatever_the_planner_knows(
     (scan,) = [node for node in below(of_document) if "Relation Name" in node]
     assert scan["Index Name"] == f"{place.table.name}_document"
     assert "document_id = " in scan["Index Cond"]
+
+
+def test_a_filter_lists_the_chunks_of_its_documents_and_reads_no_others(
+    pool: Pool, rows: Vectors
+) -> None:
+    """Left to itself the planner may read every chunk of the collection."""
+    among = restriction(parse({"eq": {"uri": "u0001"}}))
+    assert among is not None
+    with open_session(pool, "default", snapshot=True) as session:
+        session.cursor.execute("ANALYZE document, chunk")
+        explained = sql.SQL("EXPLAIN (ANALYZE, FORMAT JSON) ") + MATCHING.format(among.condition)
+        values = {"collection": collection_id(session, "c"), **among.values}
+        plan = session.value(explained, values)[0]["Plan"]
+        (chunks,) = [node for node in below(plan) if node.get("Relation Name") == "chunk"]
+        assert chunks["Actual Rows"] * chunks["Actual Loops"] == PER_DOCUMENT
+        assert chunks.get("Rows Removed by Filter", 0) == 0
+        assert len(matching(session, values["collection"], among)) == PER_DOCUMENT
 
 
 def searched(
