@@ -62,7 +62,8 @@ Each collection is the beginning of the larger ones.
 
 {QUESTIONS} questions of words of one chunk, with a vector from where the chunks' come from, not one
 of theirs. Milliseconds of one search for {K} passages with their texts, p50 (p95), after a round to
-warm up; one caller, no model. What takes long is asked fewer questions, {FEWEST} at least.
+warm up, with a filter one of {BUDGET_S / 2:.0f} s at most; one caller, no model. What takes long is
+asked fewer questions, {FEWEST} at least.
 *Recall*: of the {K} nearest by comparing all, in half precision.
 """
 LOADED = """### Loading
@@ -246,7 +247,7 @@ def _case(
     retriever = HybridRetriever(store, Precomputed(SPACE, asked), COLLECTION, way, where)
     until = time.perf_counter() + BUDGET_S / 2
     for n, one in enumerate(asked):
-        if n < FEWEST or time.perf_counter() < until:
+        if where is None or n < FEWEST or time.perf_counter() < until:
             retriever.search(one.text, k=K)
     seconds, recalls = list[float](), list[float]()
     for n, one in enumerate(asked):
