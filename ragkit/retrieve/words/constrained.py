@@ -38,17 +38,17 @@ class ConstrainedSearch:
 
     def best(self, k: int) -> Ranked:
         """Return the k best allowed chunks."""
-        masks, checks = self.demands.masks, self._checks()
-        if not checks:
-            return self.ranked(k, masks)
-        number, listed = _CANDIDATES_PER_HIT * k, self.where is None
+        masks, listed = self.demands.masks, self.where is None
+        number = self._number(k, listed)
         permitted: dict[int, bool] = {}
         while True:
             candidates = self.ranked(number, masks)
             unchecked = [chunk for chunk, _ in candidates if chunk not in permitted]
             passed: Sequence[int] = unchecked
-            for check in checks:
-                passed = check(passed) if passed else passed
+            if passed and not self.demands.by_postings:
+                passed = self.demands.select_by_text(passed)
+            if passed and self.where is not None and not listed:
+                passed = self.reader.allowed(self.collection, passed, self.where)
             permitted |= dict.fromkeys(unchecked, False) | dict.fromkeys(passed, True)
             hits = [pair for pair in candidates if permitted[pair[0]]][:k]
             if len(hits) == k or len(candidates) < number:
@@ -58,15 +58,11 @@ class ConstrainedSearch:
             if not listed and number > share * self.postings.chunks:
                 # Fewer chunks pass the filter than would have to be checked.
                 masks, listed = self._within(masks), True
+                number = self._number(k, listed)
 
-    def _checks(self) -> list[Select]:
-        checks: list[Select] = []
-        if not self.demands.by_postings:
-            checks.append(self.demands.select_by_text)
-        if self.where is not None:
-            where = self.where
-            checks.append(lambda chunks: self.reader.allowed(self.collection, chunks, where))
-        return checks
+    def _number(self, k: int, listed: bool) -> int:
+        """Tell how many candidates to look at first: k where the masks allow no others."""
+        return k if listed and self.demands.by_postings else _CANDIDATES_PER_HIT * k
 
     def _within(self, masks: Masks | None) -> Masks:
         """Narrow masks to the chunks of documents that the filter is true of."""
