@@ -22,6 +22,10 @@ if TYPE_CHECKING:
     Select = Callable[[Sequence[int]], Sequence[int]]
 
 _CANDIDATES_PER_HIT = 4  # checked at first; arbitrary
+# Microseconds of the database in a collection of a million chunks, documents of 10.
+_CHECK_US = 10.0  # a candidate that is checked by itself
+_JUDGE_US = 0.05  # a chunk's share of judging its document
+_LIST_US = 1.0  # a chunk that passes
 _MARGIN = 1.5  # over the number that the last round's share of hits calls for; arbitrary
 
 
@@ -39,9 +43,12 @@ class ConstrainedSearch:
     def best(self, k: int) -> Ranked:
         """Return the k best allowed chunks."""
         masks, listed = self.demands.masks, self.where is None
-        number = self._number(k, listed)
+        number, share = self._number(k, listed), 1.0
         permitted: dict[int, bool] = {}
         while True:
+            if not listed and self._lists(number, share):
+                masks, listed = self._within(masks), True
+                number = self._number(k, listed)
             candidates = self.ranked(number, masks)
             unchecked = [chunk for chunk, _ in candidates if chunk not in permitted]
             passed: Sequence[int] = unchecked
@@ -55,14 +62,14 @@ class ConstrainedSearch:
                 return hits
             share = (len(hits) + 1) / (len(candidates) + 1)
             number = max(2 * number, int(_MARGIN * k / share))
-            if not listed and number > share * self.postings.chunks:
-                # Fewer chunks pass the filter than would have to be checked.
-                masks, listed = self._within(masks), True
-                number = self._number(k, listed)
 
     def _number(self, k: int, listed: bool) -> int:
         """Tell how many candidates to look at first: k where the masks allow no others."""
         return k if listed and self.demands.by_postings else _CANDIDATES_PER_HIT * k
+
+    def _lists(self, number: int, share: float) -> bool:
+        """Tell whether listing the chunks that pass, about this share, is the cheaper way."""
+        return _CHECK_US * number > (_JUDGE_US + _LIST_US * share) * self.postings.chunks
 
     def _within(self, masks: Masks | None) -> Masks:
         """Narrow masks to the chunks of documents that the filter is true of."""
