@@ -9,7 +9,7 @@ than comparing takes, both cost at most about twice comparing alone. See docs/de
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import ceil, sqrt
 from typing import Final
 
@@ -22,11 +22,7 @@ COMPARE_US: Final = 0.8  # a row that a filter leaves: of 100k rows 10k take 11 
 JUDGE_US: Final = 0.03  # a row's share of judging its document
 
 SPARE: Final = 4.0  # standard deviations of how many rows pass: fewer than k do once in 10,000
-# Of a coarser form's nearest rows so many for each that is wanted are compared exactly, and more as
-# the rows do. Of 10 million by bits, recall at 10 was 0.92 with 400, 0.96 with 600, 0.97 with 800.
-CANDIDATES: Final = 20
-GROWTH: Final = 0.25  # of their number with that of the rows, above
-ALL_ROWS: Final = 1_000_000
+CANDIDATES: Final = 20  # of a coarser form, compared exactly for each row that is wanted
 # A walk ends when enough passed, so that it may go on for less than comparing takes. Four times the
 # effort gave recalls of 0.98 where only far clusters pass (100k rows), twice 0.997.
 FURTHER: Final = 2
@@ -76,7 +72,5 @@ def plan_for(table: Table, k: int, *, rows: int, matching: int, filtered: bool =
 
 def _candidates(table: Table, k: int, rows: int) -> int:
     """Tell how many of the nearest of `rows` by a coarser form to compare exactly for k."""
-    effort = table.effort
-    if table.layout.effort is None:
-        effort = round(effort * max(1.0, rows / ALL_ROWS) ** GROWTH)
+    effort = replace(table, rows=rows).effort
     return max(2 * k, min(MOST_EF_SEARCH, max(effort, CANDIDATES * k)))

@@ -64,6 +64,12 @@ def test_a_small_collection_beside_a_large_one_is_compared() -> None:
     assert plan_for(LARGE, 10, rows=5, matching=5) == COMPARE
 
 
+def test_more_rows_take_more_effort() -> None:
+    table = Table(1, 384, Layout(), indexed=1, written=2, rows=10_000_000)
+    plan = plan_for(table, 10, rows=10_000_000, matching=10_000_000)
+    assert plan == Plan(10, ef_search=178)  # 100 * 10 ** 0.25
+
+
 def test_an_effort_that_was_set_is_taken() -> None:
     table = Table(1, 384, Layout(effort=40), indexed=1, written=2, rows=100_000)
     assert plan_for(table, 10, rows=100_000, matching=100_000) == Plan(10, ef_search=40)
