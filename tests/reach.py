@@ -154,6 +154,7 @@ def read_tests(root: Path) -> list[CheckFile]:
     folders = ("tests", "benchmarks")
     files = [file for folder in folders for file in root.glob(f"{folder}/**/*.py")]
     paths = sorted(file.relative_to(root).as_posix() for file in files)
+    paths = [path for path in paths if not path.startswith("benchmarks/out/")]  # peers' programs
     tests = [path for path in paths if path.rpartition("/")[2].startswith("test_")]
     return [_read(root, path, frozenset(paths)) for path in [*tests, *PROGRAMS.values()]]
 
