@@ -102,7 +102,7 @@ ALLOWED: Final = {
     "documents.versions _TEXTS": LOCKED,
     "documents.versions _WITHOUT_VECTOR": LOCKED,
     "documents.filter_sql _ALLOWED": OF_VISIBLE,
-    "documents.filter_sql _MATCHING": OF_VISIBLE,
+    "documents.filter_sql MATCHING": OF_VISIBLE,
 }
 
 
