@@ -1,7 +1,8 @@
 """Searches by 1 to 16 readers at once, in one process and in two, alone and beside a writer.
 
 The readers are threads of worker processes, as in a server of ragkit's; the writer is a process of
-its own, as `ragkit ingest` is. Vectors are given, so that no model runs on either side.
+its own that gives way to them, as `ragkit worker` does. Vectors are given, so that no model runs on
+either side.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from benchmarks.targets import at_least, at_most
 from ragkit.retrieve.search import HybridRetriever
 from ragkit.settings.settings import Settings
 from ragkit.store.open import open_database
+from ragkit.system.priority import give_way
 
 if TYPE_CHECKING:
     from ragkit.types import Mode
@@ -46,8 +48,9 @@ HEAD = f"""## Readers beside a writer
 Made-up collections as above; each reader asks one question after the other for {SECONDS:g} s, for
 {K} passages. The readers are threads of worker processes, each process with ragkit's pool of 8
 connections. The writer is another process that ingests documents of ten chunks as fast as it can,
-each a transaction with vectors and words. Searches per second of all readers, milliseconds of one
-at the median (95th percentile), chunks written per second.
+each a transaction with vectors and words; it gives way to the readers, as `ragkit worker` does.
+Searches per second of all readers, milliseconds of one at the median (95th percentile), chunks
+written per second.
 """
 
 
@@ -214,7 +217,10 @@ def _child(arguments: Sequence[str]) -> Iterator[subprocess.Popen[str]]:
     """Start a process of this module, ended afterwards, and wait until it is ready."""
     command = [sys.executable, "-m", "benchmarks.readers", *arguments]
     pipe = subprocess.PIPE
-    with subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True) as process:
+    # A session of its own, as each process of `ragkit serve` is.
+    with subprocess.Popen(
+        command, stdin=pipe, stdout=pipe, text=True, start_new_session=True
+    ) as process:
         try:
             if _line(process) != "ready\n":
                 raise SystemExit(f"`{arguments[0]}` failed: its error stands above")
@@ -244,6 +250,7 @@ def write(home: Path) -> None:
 if __name__ == "__main__":
     task, folder, *rest = sys.argv[1:]
     if task == "write":
+        give_way()
         write(Path(folder))
     else:
         chunks, name, threads_each, worker_number = rest

@@ -33,8 +33,10 @@ def worker(
     from ragkit.settings.settings import load_settings
     from ragkit.system import logs
     from ragkit.system.ending import bounded_ending
+    from ragkit.system.priority import give_way
     from ragkit_ingest.worker.worker import work
 
+    give_way()  # to the processes that answer
     logs.configure()
     logging.getLogger("psycopg.pool").setLevel(logging.ERROR)  # what it warns of is said by ours
     with bounded_ending(_ENDED, code=0):

@@ -16,7 +16,7 @@ from functools import partial
 from typing import Any, BinaryIO
 
 from ragkit.errors import IngestError
-from ragkit.system import limits
+from ragkit.system import limits, priority
 from ragkit.system.trimming import Trimming
 from ragkit.types import ParsedText
 from ragkit_ingest.clean.description import masked_reason
@@ -51,6 +51,8 @@ def serve(parse: Parse, *, memory_mb: int, cpu_s: int) -> None:
     os.environ.update(_PRIVATE | _ONE_THREAD)
     requests, answers = limits.take_pipes()
     limits.die_with_parent()
+    if priority.gives_way():  # as the process does that started it; this one leads a session
+        priority.give_way()
     limits.limit(memory_mb)
     trim = Trimming()
     splitting = SplitWorker(partial(_call, requests, answers))

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from ragkit.errors import DatabaseError
+from ragkit.system.priority import gives_way, lower
 
 if TYPE_CHECKING:
     from psycopg import Connection
@@ -266,6 +267,8 @@ def _configure(conn: Connection[Any]) -> None:
 
     if keeps_sessions(conn):  # else each transaction sets what it needs
         conn.execute(f"SET {IDLE}; {_WALKING.format(EF_SEARCH)}; {_NOTICE_END}".encode())
+        if gives_way() and conn.info.host.startswith("/"):  # a socket's file: on this machine
+            lower(conn.info.backend_pid, "postgres")
     mark_cluster(conn)
 
 

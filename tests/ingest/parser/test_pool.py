@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from ragkit.errors import IngestError
+from ragkit.system import priority
 from ragkit.types import Block, ParsedText
 from ragkit_ingest.parse import ocr
 from ragkit_ingest.parser import pool as sandbox
@@ -160,6 +161,27 @@ def test_a_library_tells_its_maker_nothing(tmp_path: Path, monkeypatch: pytest.M
     with ParserPool(1, ParseLimits()) as pool:
         assert reason(pool.submit(data, ".tiff")) == "a picture in which OCR found no text"
     assert list(tmp_path.rglob("*")) == []
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="no other system lists a process's children")
+def test_the_processes_of_a_process_that_gives_way_do_so_too() -> None:
+    """Each leads a session, which Linux divides the processors by."""
+    code = (
+        "import os\n"
+        "from pathlib import Path\n"
+        "from ragkit.system import priority\n"
+        "from ragkit_ingest.parser.pool import ParseLimits, ParserPool\n"
+        "priority.give_way()\n"
+        "with ParserPool(1, ParseLimits()) as pool:\n"
+        "    pool.submit(b'text', '.txt').result()\n"
+        "    threads = Path('/proc/self/task').iterdir()\n"
+        "    (child,) = ' '.join((t / 'children').read_text() for t in threads).split()\n"
+        "    session = Path('/proc', child, 'autogroup')\n"
+        "    print(os.getpriority(os.PRIO_PROCESS, int(child)))\n"
+        "    print(session.read_text().split()[-1] if session.exists() else priority.NICENESS)\n"
+    )
+    printed = subprocess.check_output([sys.executable, "-c", code], text=True)
+    assert printed == f"{priority.NICENESS}\n" * 2
 
 
 def test_a_process_is_replaced_after_so_many_files(

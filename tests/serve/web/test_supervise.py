@@ -20,6 +20,7 @@ from pydantic import SecretStr
 from ragkit import Settings
 from ragkit.access import keys
 from ragkit.store.open import open_database
+from ragkit.system import priority
 from ragkit.testing.stub_server.server import Reply, StubServer
 from ragkit_serve.web import processes, supervise
 from ragkit_serve.web.processes import Process, StatusFile
@@ -102,6 +103,13 @@ def test_it_serves_takes_uploads_in_and_ends_with_everything(
         url = running.url()
         children = running.children()
         assert len(children) == 3
+        own = os.getpriority(os.PRIO_PROCESS, 0)
+        niceness = [os.getpriority(os.PRIO_PROCESS, pid) for pid in children]
+        assert niceness == [
+            own,
+            own,
+            priority.NICENESS,
+        ]  # the worker gives way to those that answer
         check_figures(url)
         with httpx.Client(base_url=url, timeout=60) as client:
             check_upload(client)

@@ -1,7 +1,10 @@
 """Connections and fitness, on the real server, with pgvector as it is, old, or not there."""
 
+import os
 import re
 import shutil
+import subprocess
+import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -12,6 +15,7 @@ from psycopg import sql
 
 from ragkit.errors import DatabaseError
 from ragkit.store.connection.connect import ServerFacts, check_fit, connect, fitness, open_pool
+from ragkit.system import priority
 
 FIT = ServerFacts("18.4", 180004, "UTF8", False, "0.8.5", "0.8.5", 0)
 
@@ -151,6 +155,23 @@ def test_a_pool_outlives_its_connections(empty_database: str) -> None:
     with pool.connection() as again:
         assert again.execute("SELECT 1").fetchone() == (1,)
     pool.close()
+
+
+@pytest.mark.parametrize("gives_way", [False, True])
+def test_the_server_gives_way_for_a_client_that_does(empty_database: str, gives_way: bool) -> None:
+    code = (
+        "import os, sys\n"
+        "from ragkit.store.connection.connect import connect, open_pool\n"
+        "from ragkit.system import priority\n"
+        f"if {gives_way}: priority.give_way()\n"
+        "with connect(sys.argv[1]) as conn, open_pool(sys.argv[1]) as pool:\n"
+        "    with pool.connection() as pooled:\n"
+        "        backends = [each.info.backend_pid for each in (conn, pooled)]\n"
+        "        print([os.getpriority(os.PRIO_PROCESS, backend) for backend in backends])\n"
+    )
+    printed = subprocess.check_output([sys.executable, "-c", code, empty_database], text=True)
+    niceness = priority.NICENESS if gives_way else os.getpriority(os.PRIO_PROCESS, 0)
+    assert printed == f"{[niceness, niceness]}\n"
 
 
 @pytest.mark.parametrize("reach", [connect, open_pool])

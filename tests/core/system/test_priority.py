@@ -1,0 +1,73 @@
+"""What gives way does so whole: its threads, its children, the session that it leads."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from ragkit.system import priority
+
+SESSIONS = Path("/proc/self/autogroup")
+# Prints the priorities of itself, of a thread and of a child, and that of its session.
+GIVES_WAY = """
+import os, pathlib, subprocess, sys, threading
+from ragkit.system import priority
+before = priority.gives_way()
+priority.give_way()
+niceness = [os.getpriority(os.PRIO_PROCESS, 0)]
+thread = threading.Thread(target=lambda: niceness.append(os.getpriority(os.PRIO_PROCESS, 0)))
+thread.start()
+thread.join()
+code = "import os; print(os.getpriority(os.PRIO_PROCESS, 0))"
+niceness.append(int(subprocess.check_output([sys.executable, "-c", code])))
+print(before, priority.gives_way(), *niceness)
+"""
+
+
+@pytest.fixture
+def sleeping() -> Iterator[int]:
+    """The number of a process that waits, and leads a session."""
+    with subprocess.Popen(["sleep", "600"], start_new_session=True) as child:
+        yield child.pid
+        child.kill()
+
+
+def session_priority(process: int) -> int:
+    if not SESSIONS.exists():
+        pytest.skip("this kernel divides the processors without regard to sessions")
+    return int(Path(f"/proc/{process}/autogroup").read_text().rpartition(" ")[2])
+
+
+def test_a_process_gives_way_with_its_threads_and_children() -> None:
+    printed = subprocess.check_output(
+        [sys.executable, "-c", GIVES_WAY], text=True, start_new_session=True
+    )
+    assert printed == "False True" + f" {priority.NICENESS}" * 3 + "\n"
+
+
+def test_a_process_of_the_named_program_is_lowered_with_its_session(sleeping: int) -> None:
+    priority.lower(sleeping, "sleep")
+    assert os.getpriority(os.PRIO_PROCESS, sleeping) == priority.NICENESS
+    assert session_priority(sleeping) == priority.NICENESS
+
+
+def test_a_process_of_another_program_is_left_as_it_is(sleeping: int) -> None:
+    priority.lower(sleeping, "postgres")
+    assert os.getpriority(os.PRIO_PROCESS, sleeping) == os.getpriority(os.PRIO_PROCESS, 0)
+
+
+def test_a_process_that_gives_way_more_stays_so(sleeping: int) -> None:
+    os.setpriority(os.PRIO_PROCESS, sleeping, 15)
+    priority.lower(sleeping, "sleep")
+    assert os.getpriority(os.PRIO_PROCESS, sleeping) == 15
+
+
+def test_a_process_that_has_ended_is_no_error() -> None:
+    child = subprocess.Popen(["true"])
+    child.wait()
+    priority.lower(child.pid, "true")
