@@ -40,6 +40,7 @@ ALLOWED: Final = {
     ("ingest/ragkit_ingest/parse/heic.py", "parse"): "a file in a folder of tempfile's, 0700",
     ("ingest/ragkit_ingest/parse/sevenzip.py", "members"): "a file in a folder of tempfile's, 0700",
     ("ragkit/cli/calibrate.py", "_draw"): "curves of scores: no text, no key",
+    ("ragkit/system/priority.py", "_lower_session"): "a file of /proc",
     ("ragkit/store/server/programs.py", "copied"): "PostgreSQL's programs, for its account to run",
     (
         "ragkit/store/server/postmaster.py",
