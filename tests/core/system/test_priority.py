@@ -15,7 +15,8 @@ from ragkit.system import priority
 SESSIONS = Path("/proc/self/autogroup")
 # Prints the priorities of itself, of a thread and of a child, and that of its session.
 GIVES_WAY = """
-import os, pathlib, subprocess, sys, threading
+import os, subprocess, sys, threading
+from pathlib import Path
 from ragkit.system import priority
 before = priority.gives_way()
 priority.give_way()
@@ -25,6 +26,8 @@ thread.start()
 thread.join()
 code = "import os; print(os.getpriority(os.PRIO_PROCESS, 0))"
 niceness.append(int(subprocess.check_output([sys.executable, "-c", code])))
+session = Path("/proc/self/autogroup")
+niceness.append(session.read_text().split()[-1] if session.exists() else priority.NICENESS)
 print(before, priority.gives_way(), *niceness)
 """
 
@@ -43,11 +46,11 @@ def session_priority(process: int) -> int:
     return int(Path(f"/proc/{process}/autogroup").read_text().rpartition(" ")[2])
 
 
-def test_a_process_gives_way_with_its_threads_and_children() -> None:
+def test_a_process_gives_way_with_its_threads_children_and_session() -> None:
     printed = subprocess.check_output(
         [sys.executable, "-c", GIVES_WAY], text=True, start_new_session=True
     )
-    assert printed == "False True" + f" {priority.NICENESS}" * 3 + "\n"
+    assert printed == "False True" + f" {priority.NICENESS}" * 4 + "\n"
 
 
 def test_a_process_of_the_named_program_is_lowered_with_its_session(sleeping: int) -> None:
