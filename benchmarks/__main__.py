@@ -33,6 +33,7 @@ SECTIONS = {
     "answers": "Extractive answers",
     "scripts": "Two Chinese scripts",
     "everyday_answers": "Everyday questions",
+    "small_files": "Files of a few sentences",
     "refusal": "Refusals",
     "prose": "Checking prose",
     "conversations": "Conversations",

@@ -50,7 +50,7 @@ def run() -> str:
         " | foreign | refused |",
         "|" + "---|" * 10,
         *(
-            _row(language, name, [o for o in outcomes if o.asked.half == half])
+            row(language, name, [o for o in outcomes if o.asked.half == half])
             for language in NAMES
             for half, name in ((0, "chosen on"), (1, "reported"))
         ),
@@ -79,7 +79,13 @@ def outcome(kb: KnowledgeBase, asked: Asked) -> Outcome:
     return Outcome(asked, answer.refused, right, len(answer.citations), probability)
 
 
-def _row(language: str, half: str, outcomes: Sequence[Outcome]) -> str:
+def row(
+    language: str,
+    half: str,
+    outcomes: Sequence[Outcome],
+    unanswerable_kinds: Sequence[str] = ("near", "foreign"),
+) -> str:
+    """Write what is refused and contained of a language's outcomes."""
     answerable = _of(outcomes, language, *KINDS)
     quoted = fmean(o.quotations for o in answerable if not o.refused)
     cells = [
@@ -90,7 +96,7 @@ def _row(language: str, half: str, outcomes: Sequence[Outcome]) -> str:
         _share((o.contained, o) for o in answerable),
         f"{quoted:.2f}",
     ]
-    for kind in ("near", "foreign"):
+    for kind in unanswerable_kinds:
         unanswerable = _of(outcomes, language, kind)
         cells += [str(len(unanswerable)), _share((o.refused, o) for o in unanswerable)]
     print(cells, flush=True)
