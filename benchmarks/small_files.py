@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks.everyday_answers import Outcome, outcome, row
-from benchmarks.everyday_set import FOLDER, LANGUAGES, Asked, half_of
+from benchmarks.everyday_set import FOLDER, LANGUAGES, Asked
 from benchmarks.homes import passable_folder
 from ragkit import KnowledgeBase, Settings
 from ragkit_ingest import ingest
@@ -37,7 +37,8 @@ class SmallFile:
 def run() -> str:
     lines = [
         HEAD,
-        "| language | half | answerable | refused | contained | quotations | near misses | refused |",
+        "| language | half | answerable | refused | contained | quotations | near misses"
+        " | refused |",
         "|" + "---|" * 8,
     ]
     for language in LANGUAGES:

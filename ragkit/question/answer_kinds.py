@@ -30,6 +30,11 @@ INTERROGATIVE = re.compile(
     re.IGNORECASE,
 )
 
+_HOW_MUCH_MONEY = "多少[钱錢元块塊]|几块钱|幾塊錢|贵不贵|貴不貴|[啥么麼][价價](?!值)|咋[卖賣]|怎[么麼][卖賣]呢?\\W*$"
+_MONEY_WORDS = (
+    "(?:价格|價格|价钱|價錢|费用|費用|租金|押金|工资|工資|薪水|票价|票價|房租|月租|学费|學費|会费|會費"
+    "|运费|運費)"
+)
 _CUES: dict[Kind, re.Pattern[str]] = {
     "why": re.compile(r"为什么|為什麼|为啥|為啥|凭啥|憑啥|为何|為何|什[么麼]原因|\bwhy\b", re.I),
     "when": re.compile(
@@ -61,7 +66,7 @@ _CUES: dict[Kind, re.Pattern[str]] = {
     "email": re.compile(r"邮箱|郵箱|电邮|電郵|邮件地址|\be-?mail\b", re.I),
     "address": re.compile(r"地址|住址|哪条[路街]|\b(?:address|street|postcode)\b", re.I),
     "money": re.compile(
-        r"多少钱|多少錢|价格|價格|价钱|費用|费用|租金|押金|工资|工資|薪水|几折|幾折|贵不贵"
+        rf"{_HOW_MUCH_MONEY}|{_MONEY_WORDS}|几折|幾折"
         r"|\bhow much (?:is|are|was|were|do|does|did|will|would|should|must|can|for|to|money)\b"
         r"(?![^?]{0,60}\b(?:weigh|hold|contain)s?\b)|\bhow much\W*$"
         r"|\b(?:costs?|price|fees?|rent|deposit|salary|charged?|paid?|fine|fare)\b",
@@ -71,6 +76,11 @@ _CUES: dict[Kind, re.Pattern[str]] = {
 
 _YEAR = "元〇零一二三四五六七八九十"
 _NUMERAL = "零〇一二三四五六七八九十百千万萬亿億两兩"
+_NUMBER_WORD = (
+    r"(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|\w{2,6}teen|\w{2,5}ty"
+    r"|hundred|thousand|million|billion|dozen|half|double)"
+)
+_NUMBER = re.compile(rf"\d|[{_NUMERAL}半]|\b{_NUMBER_WORD}\b", re.I)
 # A run of digits is tried from its beginning only: trying each digit would be quadratic.
 _SHAPES: dict[Kind, re.Pattern[str]] = {
     "why": re.compile(
@@ -114,10 +124,54 @@ _SHAPES: dict[Kind, re.Pattern[str]] = {
     ),
     "money": re.compile(
         r"[€£$¥￥]\s?\d|\d\s?(?:€|£|元|块|塊|圆|角|万|%|％|折)|[一二三四五六七八九]折|免费|免費"
-        r"|\d\s?(?:euros?|dollars?|pounds?|pence|cents?|yuan|usd|eur|gbp|rmb|per ?cent)\b"
+        rf"|[{_NUMERAL}半][元块塊圆]|(?:\d|\b{_NUMBER_WORD})[\s-]?"
+        r"(?:euros?|dollars?|pounds?|pence|cents?|yuan|usd|eur|gbp|rmb|per ?cent)\b"
         r"|\b(?:free|half price|no charge|at cost)\b",
         re.I,
     ),
+}
+# What asks for nothing but an amount, a phone number or an e-mail address, in simplified script.
+_DEMANDS: dict[Kind, re.Pattern[str]] = {
+    "money": re.compile(
+        rf"{_HOW_MUCH_MONEY}|{_MONEY_WORDS}(?:[^，。？]{{0,6}}多少|呢?\W*$)"
+        r"|\bhow much (?:money|(?:is|are|was|were)\b(?! (?:left|needed|too))|for\b)"
+        r"|\bhow much\b[^?]{0,80}\b(?:costs?|pay|paid|charged?|spen[dt]|owe|earn)\b|\bhow much\W*$"
+        r"|\b(?:costs?|price|fares?|fees?|rent|deposit)\W*$|\b(?:price|cost) (?:of|for|per)\b"
+        r"|\bwhat(?:'?s| is| are| was| were) (?:the |your |their |his |her |its )?(?:\w+ ){0,2}"
+        r"(?:price|cost|fees?|fare|rent|deposit|salary|charge)\b(?! for\b)"
+        r"|\bwhat (?:does|do|did|will|would) [^?]{1,60}\bcost\b",
+        re.I,
+    ),
+    "phone": re.compile(
+        r"(?:电话|手机)号|(?<![打接用通])(?:电话|热线|传真|联系方式)[是为有]?(?:多少|几|啥|什么|没有|呢)*\W*$"
+        r"|哪[个支部]电话|打(?:哪|什么|几)[^，。？]{0,4}电话"
+        r"|\b(?:phone|telephone|mobile|cell(?: ?phone)?|fax|hotline) ?(?:numbers?|no|nr)\b"
+        r"|\bwhat(?:'?s| is) [^?]{0,40}\b(?:phone|telephone|hotline)\W*$",
+        re.I,
+    ),
+    "email": re.compile(
+        r"(?:邮箱|电邮|邮件地址)(?:地址)?[是为有]?(?:多少|啥|什么|哪个|没有|呢)*\W*$"
+        r"|\bwhat(?:'?s| is| are| was) [^?]{0,60}\be-?mail\W*$|\be-?mail address\b"
+        r"|\bwhich e-?mail\b",
+        re.I,
+    ),
+}
+_YES_OR_NO = re.compile(
+    r"\W*(?:is|are|was|were|do|does|did|can|could|may|must|has|have|had|will|would|should)\b", re.I
+)
+# What speaks of such an answer, and what may be one beside it.
+_SPEAKS_OF: dict[Kind, re.Pattern[str]] = {
+    "money": re.compile(
+        r"[钱费价租薪免付卖]|押金|工资|\b(?:pric|cost|fee|fare|rent|deposit|charg|pay|paid|salar|free"
+        r"|euro|dollar|pound|pence|cent|yuan|franc|yen|crown)\w*",
+        re.I,
+    ),
+    "phone": re.compile(
+        r"电话|手机|热线|传真|拨打|致电|号码|联系|\b(?:phone|telephone|mobile|cell|fax|hotline|call|ring"
+        r"|dial|tel|number)\b",
+        re.I,
+    ),
+    "email": re.compile(r"邮箱|电邮|邮件|@|\be-?mail\b", re.I),
 }
 _CUE_ALONE: frozenset[Kind] = frozenset({"why", "name"})
 # "Who pays the rent?" asks for no amount; an amount or a phone number is more than a count.
@@ -154,3 +208,34 @@ def has_answer(sentence: str, kinds: frozenset[Kind], question: str) -> bool:
         for kind in kinds
         for match in _SHAPES[kind].finditer(sentence)
     )
+
+
+def demanded_kind(question: str) -> Kind | None:
+    """Return the kind that alone answers a question: money, phone or email; None for most.
+
+    >>> demanded_kind("How much is a cake?"), demanded_kind("Why is the rent so high?")
+    ('money', None)
+    """
+    kinds = expected_kinds(question)
+    if len(kinds) != 1 or _YES_OR_NO.match(question):
+        return None
+    (kind,) = kinds
+    demand = _DEMANDS.get(kind)
+    return kind if demand and demand.search(fold_variants(question)) else None
+
+
+def may_answer(sentence: str, kind: Kind, passage: str) -> bool:
+    """Tell whether a sentence of a passage may hold an answer of a demanded kind.
+
+    It may also only speak of one, or have a number in a passage that does.
+
+    >>> may_answer("Open at seven.", "money", "Open at seven. A loaf is 4 euros.")
+    True
+    >>> may_answer("Open at seven.", "money", "Open at seven. Closed on Mondays.")
+    False
+    """
+    sentence, passage = fold_variants(sentence), fold_variants(passage)
+    speaks_of = _SPEAKS_OF[kind]
+    if _SHAPES[kind].search(sentence) or speaks_of.search(sentence):
+        return True
+    return bool(kind != "email" and _NUMBER.search(sentence) and speaks_of.search(passage))

@@ -36,7 +36,13 @@ from ragkit.embed.tokens import Tokens, load_tokens
 from ragkit.errors import RagkitError
 from ragkit.filters import text as filter_text
 from ragkit.prompts.messages import neutralise, prompt_language
-from ragkit.question.answer_kinds import Kind, expected_kinds, has_answer
+from ragkit.question.answer_kinds import (
+    Kind,
+    demanded_kind,
+    expected_kinds,
+    has_answer,
+    may_answer,
+)
 from ragkit.question.follow_up_words import add_words
 from ragkit.question.inferred_filter import infer_filter
 from ragkit.question.reading import read_question
@@ -167,6 +173,10 @@ FUNCTIONS: Final[Mapping[str, Callable[[str], object]]] = {
     "refusal_in": refusal_in,
     "expected": lambda text: has_answer(
         text, expected_kinds(text) | frozenset(get_args(Kind)), "Why?"
+    ),
+    "demanded": lambda text: (
+        demanded_kind(f"How much is {text}"),
+        [may_answer(text, kind, text) for kind in ("money", "phone", "email")],
     ),
     "plain": lambda text: (plain(text), list_text(text), row_text(text, ["A"])),
     "head_above": lambda text: head_above(text, len(text)),

@@ -12,6 +12,7 @@ from ragkit.answer.write.candidates import Candidate, Listed, list_candidates
 from ragkit.answer.write.semantic_scores import rescore_by_meaning
 from ragkit.answer.write.sentence_scores import Scored, score_candidates
 from ragkit.answer.write.spelling import respell
+from ragkit.question.answer_kinds import Kind, demanded_kind, may_answer
 from ragkit.question.reading import Question, read_question
 from ragkit.text.places import headings_at
 from ragkit.types import Citation, Draft, Hit, Turn
@@ -146,7 +147,8 @@ def pick(
     """Choose the sentences most likely to answer, best first, without repetition.
 
     The passages stand best first, and may overlap. Only the first 20 are read. An item of a list
-    becomes the complete list where the question asks for that. A second sentence is chosen only
+    becomes the complete list where the question asks for that. Where only an amount, a phone number
+    or an e-mail address answers, what cannot hold one is left out. A second sentence is chosen only
     where it may be the one that is meant, or adds to the first. `query` has the question's full
     meaning, where the question itself leaves something out.
 
@@ -157,6 +159,8 @@ def pick(
     """
     parsed = read_question(question)
     ranked = score_candidates(parsed, list_candidates(passages[:MAX_PASSAGES]))
+    if kind := demanded_kind(question):
+        ranked = [scored for scored in ranked if _may_be(scored.candidate, kind)]
     if meaning is not None:
         ranked = rescore_by_meaning(query or question, ranked, meaning)
     chosen: list[Scored] = []
@@ -175,6 +179,13 @@ def pick(
         if not any(_overlap(extended, picked) for picked in chosen):
             chosen.append(extended)
     return _with_steps(parsed, chosen, ranked, limit) if chosen else chosen
+
+
+def _may_be(candidate: Candidate, kind: Kind) -> bool:
+    """Tell whether a candidate, or the list that it may become, may hold an answer of a kind."""
+    listed = candidate.listed
+    text = candidate.display if listed is None else f"{candidate.display}\n{listed.display}"
+    return may_answer(text, kind, candidate.hit.text)
 
 
 def _with_steps(

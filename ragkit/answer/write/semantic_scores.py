@@ -47,7 +47,7 @@ def rescore_by_meaning(question: str, ranked: Sequence[Scored], meaning: Meaning
     native = _likely(native)
     foreign = _likely_foreign(foreign) if lead > BEHIND else []
     cosines = meaning.cosines(question, [item.candidate.display for item in (*native, *foreign)])
-    if len(cosines) < 2:
+    if not cosines:
         return [*ranked]
     mean, spread = fmean(cosines), pstdev(cosines) or 1.0
     pairs = list(zip((*native, *foreign), cosines, strict=True))

@@ -13,7 +13,13 @@ from ragkit.answer.write.candidates import MAX_QUOTE_COLUMNS, list_candidates
 from ragkit.answer.write.extract import ExtractiveGenerator, pick
 from ragkit.contracts import Generator
 from ragkit.embed import bundled
-from ragkit.question.answer_kinds import expected_kinds, has_answer
+from ragkit.question.answer_kinds import (
+    Kind,
+    demanded_kind,
+    expected_kinds,
+    has_answer,
+    may_answer,
+)
 from ragkit.question.reading import is_traditional, read_question
 from ragkit.types import Draft, Hit, Turn
 
@@ -309,6 +315,82 @@ def test_what_a_question_expects() -> None:
     assert expected_kinds("How many died, and who?") == {"count", "who"}
     assert expected_kinds("Describe it.") == frozenset()
     assert not has_answer("In 1932 it opened.", expected_kinds("When in 1932?"), "When in 1932?")
+
+
+@pytest.mark.parametrize(
+    ("kind", "questions"),
+    [
+        ("money", ("How much is a cake?", "price of a cake?", "What does a stall cost?")),
+        (
+            "money",
+            ("蛋糕多少钱", "押金要交多少？", "費用是多少？", "票价呢？", "咋卖", "门票几块钱"),
+        ),
+        ("phone", ("What's the bakery's phone number?", "phone number?", "What is the hotline?")),
+        ("phone", ("物业的电话是多少？", "電話號碼？", "该打哪个电话")),
+        ("email", ("What is the secretary's email?", "Which email do I use?")),
+        ("email", ("客服邮箱是什么", "電郵是什麼？")),
+        (
+            None,
+            (
+                "Is breakfast included in the price?",
+                "Why is the rent so high?",
+                "When is the rent due?",
+                "How much is left?",
+                "What happens if I break my phone?",
+                "How do I change my email?",
+                "怎么打电话",
+                "手机坏了怎么办",
+                "为什么涨价？",
+            ),
+        ),
+    ],
+)
+def test_what_alone_answers_a_question(kind: str | None, questions: Sequence[str]) -> None:
+    assert [demanded_kind(question) for question in questions] == [kind] * len(questions)
+
+
+@pytest.mark.parametrize(
+    ("sentence", "kind", "passage", "expected"),
+    [
+        ("A cake is ten euros.", "money", "", True),
+        ("蛋餅三十五元。", "money", "", True),
+        ("The deposit is one month's rent.", "money", "", True),
+        ("Cake: 12", "money", "# Price list\n\nCake: 12", True),
+        ("现在一千五出。", "money", "原价三千二，现在一千五出。", True),
+        ("We open at seven.", "money", "We open at seven.", False),
+        ("早上七点开门。", "money", "早上七点开门。", False),
+        ("Ring 112.", "phone", "", True),
+        ("Write to the office.", "phone", "Write to the office.", False),
+        ("See office@example.org.", "email", "", True),
+        ("Ring 555-0142.", "email", "Mail: office@example.org. Ring 555-0142.", False),
+    ],
+)
+def test_a_sentence_that_may_hold_what_is_demanded(
+    sentence: str, kind: Kind, passage: str, expected: bool
+) -> None:
+    assert may_answer(sentence, kind, passage) is expected
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "How much is the bridge?",
+        "What's the bridge's phone number?",
+        "大桥多少钱？",
+        "大桥的邮箱是什么？",
+    ],
+)
+def test_a_question_for_what_no_sentence_holds_is_refused(question: str) -> None:
+    text = BRIDGE if question.isascii() else BRIDGE_HANS
+    *_, draft = ExtractiveGenerator().generate(question, [hit(text)])
+    assert isinstance(draft, Draft)
+    assert draft.refused
+
+
+def test_a_question_for_an_address_of_mail_is_answered_with_one() -> None:
+    text = "Tell the school secretary if your child is ill. Or write to office@example.org."
+    [first, *_] = pick("What is the school's email?", [hit(text)])
+    assert first.candidate.text == "Or write to office@example.org."
 
 
 def test_reading_a_question() -> None:
