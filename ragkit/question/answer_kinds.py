@@ -30,10 +30,11 @@ INTERROGATIVE = re.compile(
     re.IGNORECASE,
 )
 
-_HOW_MUCH_MONEY = "多少[钱錢元块塊]|几块钱|幾塊錢|贵不贵|貴不貴|[啥么麼][价價](?!值)|咋[卖賣]|怎[么麼][卖賣]呢?\\W*$"
-_MONEY_WORDS = (
-    "(?:价格|價格|价钱|價錢|费用|費用|租金|押金|工资|工資|薪水|票价|票價|房租|月租|学费|學費|会费|會費"
-    "|运费|運費)"
+# An amount asked for in Chinese, whose words of money alone may ask for something else.
+_HOW_MUCH_MONEY = (
+    "多少[钱錢元块塊]|几块钱|幾塊錢|贵不贵|貴不貴|[啥么麼][价價](?!值)|咋[卖賣]|怎[么麼][卖賣]呢?\\W*$"
+    "|(?:价格|價格|价钱|價錢|费用|費用|租金|押金|工资|工資|薪水|票价|票價|房租|月租|学费|學費|会费|會費"
+    "|运费|運費)(?:[^，。？]{0,6}多少|呢?\\W*$)"
 )
 _CUES: dict[Kind, re.Pattern[str]] = {
     "why": re.compile(r"为什么|為什麼|为啥|為啥|凭啥|憑啥|为何|為何|什[么麼]原因|\bwhy\b", re.I),
@@ -66,7 +67,7 @@ _CUES: dict[Kind, re.Pattern[str]] = {
     "email": re.compile(r"邮箱|郵箱|电邮|電郵|邮件地址|\be-?mail\b", re.I),
     "address": re.compile(r"地址|住址|哪条[路街]|\b(?:address|street|postcode)\b", re.I),
     "money": re.compile(
-        rf"{_HOW_MUCH_MONEY}|{_MONEY_WORDS}|几折|幾折"
+        rf"{_HOW_MUCH_MONEY}|价格|價格|价钱|費用|费用|租金|押金|工资|工資|薪水|几折|幾折"
         r"|\bhow much (?:is|are|was|were|do|does|did|will|would|should|must|can|for|to|money)\b"
         r"(?![^?]{0,60}\b(?:weigh|hold|contain)s?\b)|\bhow much\W*$"
         r"|\b(?:costs?|price|fees?|rent|deposit|salary|charged?|paid?|fine|fare)\b",
@@ -133,7 +134,7 @@ _SHAPES: dict[Kind, re.Pattern[str]] = {
 # What asks for nothing but an amount, a phone number or an e-mail address, in simplified script.
 _DEMANDS: dict[Kind, re.Pattern[str]] = {
     "money": re.compile(
-        rf"{_HOW_MUCH_MONEY}|{_MONEY_WORDS}(?:[^，。？]{{0,6}}多少|呢?\W*$)"
+        rf"{_HOW_MUCH_MONEY}"
         r"|\bhow much (?:money|(?:is|are|was|were)\b(?! (?:left|needed|too))|for\b)"
         r"|\bhow much\b[^?]{0,80}\b(?:costs?|pay|paid|charged?|spen[dt]|owe|earn)\b|\bhow much\W*$"
         r"|\b(?:costs?|price|fares?|fees?|rent|deposit)\W*$|\b(?:price|cost) (?:of|for|per)\b"
