@@ -160,7 +160,7 @@ _DEMANDS: dict[Kind, re.Pattern[str]] = {
 _YES_OR_NO = re.compile(
     r"\W*(?:is|are|was|were|do|does|did|can|could|may|must|has|have|had|will|would|should)\b", re.I
 )
-# What speaks of such an answer, and what may be one beside it.
+# What speaks of such an answer, whatever it is.
 _SPEAKS_OF: dict[Kind, re.Pattern[str]] = {
     "money": re.compile(
         r"[钱费价租薪免付卖]|押金|工资|\b(?:pric|cost|fee|fare|rent|deposit|charg|pay|paid|salar|free"
@@ -174,6 +174,8 @@ _SPEAKS_OF: dict[Kind, re.Pattern[str]] = {
     ),
     "email": re.compile(r"邮箱|电邮|邮件|@|\be-?mail\b", re.I),
 }
+# A price on a list: "Cake 12", "Cake: 12", "2.50", a cell of a table.
+_LISTED_PRICE = re.compile(rf"\d[.,]\d\d(?!\d)|(?<!\d)[:：|]\s*\d|[\d{_NUMERAL}]\s*$", re.M)
 _CUE_ALONE: frozenset[Kind] = frozenset({"why", "name"})
 # "Who pays the rent?" asks for no amount; an amount or a phone number is more than a count.
 _HOW_MUCH = re.compile(r"多少|[几幾]折|\bhow much\b", re.I)
@@ -228,7 +230,8 @@ def demanded_kind(question: str) -> Kind | None:
 def may_answer(sentence: str, kind: Kind, passage: str) -> bool:
     """Tell whether a sentence of a passage may hold an answer of a demanded kind.
 
-    It may also only speak of one, or have a number in a passage that does.
+    It may also only speak of one, have a number in a passage that does, or look like a price on a
+    list. `passage` is the text with its headings and title.
 
     >>> may_answer("Open at seven.", "money", "Open at seven. A loaf is 4 euros.")
     True
@@ -238,5 +241,7 @@ def may_answer(sentence: str, kind: Kind, passage: str) -> bool:
     sentence, passage = fold_variants(sentence), fold_variants(passage)
     speaks_of = _SPEAKS_OF[kind]
     if _SHAPES[kind].search(sentence) or speaks_of.search(sentence):
+        return True
+    if kind == "money" and _LISTED_PRICE.search(sentence):
         return True
     return bool(kind != "email" and _NUMBER.search(sentence) and speaks_of.search(passage))

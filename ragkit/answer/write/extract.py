@@ -8,6 +8,7 @@ from ragkit.answer.check.stray_markers import MarkerFilter
 from ragkit.answer.meaning import Meaning
 from ragkit.answer.refuse import refusal
 from ragkit.answer.refuse.cutoff import QUOTED_FROM, Signals, signals
+from ragkit.answer.refuse.question_coverage import text_with_context
 from ragkit.answer.write.candidates import Candidate, Listed, list_candidates
 from ragkit.answer.write.semantic_scores import rescore_by_meaning
 from ragkit.answer.write.sentence_scores import Scored, score_candidates
@@ -183,9 +184,10 @@ def pick(
 
 def _may_be(candidate: Candidate, kind: Kind) -> bool:
     """Tell whether a candidate, or the list that it may become, may hold an answer of a kind."""
-    listed = candidate.listed
-    text = candidate.display if listed is None else f"{candidate.display}\n{listed.display}"
-    return may_answer(text, kind, candidate.hit.text)
+    texts = [candidate.text, candidate.display]  # a row with its bars, and with its columns' names
+    if candidate.listed is not None:
+        texts.append(candidate.listed.display)
+    return may_answer("\n".join(texts), kind, text_with_context(candidate.hit))
 
 
 def _with_steps(

@@ -356,6 +356,12 @@ def test_what_alone_answers_a_question(kind: str | None, questions: Sequence[str
         ("蛋餅三十五元。", "money", "", True),
         ("The deposit is one month's rent.", "money", "", True),
         ("Cake: 12", "money", "# Price list\n\nCake: 12", True),
+        ("Espresso 2.50", "money", "Espresso 2.50", True),
+        ("Cake 12", "money", "Cake 12\nTea 3", True),
+        ("Cake: 12, tea: 3.", "money", "", True),
+        ("| Cake | 12 | 3 left |", "money", "", True),
+        ("蛋糕十二", "money", "", True),
+        ("We open at 7:30.", "money", "", False),
         ("现在一千五出。", "money", "原价三千二，现在一千五出。", True),
         ("We open at seven.", "money", "We open at seven.", False),
         ("早上七点开门。", "money", "早上七点开门。", False),
@@ -385,6 +391,13 @@ def test_a_question_for_what_no_sentence_holds_is_refused(question: str) -> None
     *_, draft = ExtractiveGenerator().generate(question, [hit(text)])
     assert isinstance(draft, Draft)
     assert draft.refused
+
+
+def test_a_menu_without_a_currency_answers_what_something_costs() -> None:
+    menu = hit("Cake 12\nTea 3\nWe open at seven.")
+    assert pick("How much is a cake?", [menu])[0].candidate.text.startswith("Cake 12")
+    table = hit("| Item | Each | Left |\n| --- | --- | --- |\n| Cake | 12 | some |\n")
+    assert "12" in pick("How much is a cake?", [table])[0].candidate.text
 
 
 def test_a_question_for_an_address_of_mail_is_answered_with_one() -> None:
