@@ -12,6 +12,7 @@ from ragkit import KnowledgeBase
 from ragkit.answer.refuse.cutoff import QUOTED_FROM
 from ragkit_eval.stats import mean_interval
 
+HALVES = ((0, "chosen on"), (1, "reported"))
 KINDS = ("copied", "reworded", "short", "everyday")
 CURVE = (0.04, 0.08, QUOTED_FROM, 0.18, 0.25, 0.35)
 HEAD = """## Everyday questions
@@ -52,7 +53,7 @@ def run() -> str:
         *(
             row(language, name, [o for o in outcomes if o.asked.half == half])
             for language in NAMES
-            for half, name in ((0, "chosen on"), (1, "reported"))
+            for half, name in HALVES
         ),
         "",
         "On the reported half, by the least probability from which sentences are quoted (the"

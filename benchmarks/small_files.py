@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks.everyday_answers import Outcome, outcome, row
+from benchmarks.everyday_answers import HALVES, Outcome, outcome, row
 from benchmarks.everyday_set import FOLDER, LANGUAGES, Asked
 from benchmarks.homes import passable_folder
 from ragkit import KnowledgeBase, Settings
@@ -43,7 +43,7 @@ def run() -> str:
     ]
     for language in LANGUAGES:
         outcomes = list(ask(language))
-        for half, name in ((0, "chosen on"), (1, "reported")):
+        for half, name in HALVES:
             some = [o for o in outcomes if o.asked.half == half]
             lines.append(row(language, name, some, ("near",)))
     return "\n".join(lines) + "\n"

@@ -30,11 +30,11 @@ INTERROGATIVE = re.compile(
     re.IGNORECASE,
 )
 
-# An amount asked for in Chinese, whose words of money alone may ask for something else.
+# An amount asked for in Chinese, whose words of money alone may ask for something else; in
+# simplified script, into which questions are folded.
 _HOW_MUCH_MONEY = (
-    "多少[钱錢元块塊]|几块钱|幾塊錢|贵不贵|貴不貴|[啥么麼][价價](?!值)|咋[卖賣]|怎[么麼][卖賣]呢?\\W*$"
-    "|(?:价格|價格|价钱|價錢|费用|費用|租金|押金|工资|工資|薪水|票价|票價|房租|月租|学费|學費|会费|會費"
-    "|运费|運費)(?:[^，。？]{0,6}多少|呢?\\W*$)"
+    "多少[钱元块]|几块钱|贵不贵|[啥么]价(?!值)|咋卖|怎么卖呢?\\W*$"
+    "|(?:价格|价钱|费用|租金|押金|工资|薪水|票价|房租|月租|学费|会费|运费)(?:[^，。？]{0,6}多少|呢?\\W*$)"
 )
 _CUES: dict[Kind, re.Pattern[str]] = {
     "why": re.compile(r"为什么|為什麼|为啥|為啥|凭啥|憑啥|为何|為何|什[么麼]原因|\bwhy\b", re.I),
@@ -213,13 +213,15 @@ def has_answer(sentence: str, kinds: frozenset[Kind], question: str) -> bool:
     )
 
 
-def demanded_kind(question: str) -> Kind | None:
+def demanded_kind(question: str, kinds: frozenset[Kind]) -> Kind | None:
     """Return the kind that alone answers a question: money, phone or email; None for most.
 
-    >>> demanded_kind("How much is a cake?"), demanded_kind("Why is the rent so high?")
-    ('money', None)
+    `kinds` are those that it expects.
+
+    >>> question = "How much is a cake?"
+    >>> demanded_kind(question, expected_kinds(question))
+    'money'
     """
-    kinds = expected_kinds(question)
     if len(kinds) != 1 or _YES_OR_NO.match(question):
         return None
     (kind,) = kinds
@@ -238,10 +240,11 @@ def may_answer(sentence: str, kind: Kind, passage: str) -> bool:
     >>> may_answer("Open at seven.", "money", "Open at seven. Closed on Mondays.")
     False
     """
-    sentence, passage = fold_variants(sentence), fold_variants(passage)
-    speaks_of = _SPEAKS_OF[kind]
-    if _SHAPES[kind].search(sentence) or speaks_of.search(sentence):
+    sentence = fold_variants(sentence)
+    if _SHAPES[kind].search(sentence) or _SPEAKS_OF[kind].search(sentence):
         return True
     if kind == "money" and _LISTED_PRICE.search(sentence):
         return True
-    return bool(kind != "email" and _NUMBER.search(sentence) and speaks_of.search(passage))
+    if kind == "email" or not _NUMBER.search(sentence):
+        return False
+    return _SPEAKS_OF[kind].search(fold_variants(passage)) is not None

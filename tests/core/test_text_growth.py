@@ -175,7 +175,7 @@ FUNCTIONS: Final[Mapping[str, Callable[[str], object]]] = {
         text, expected_kinds(text) | frozenset(get_args(Kind)), "Why?"
     ),
     "demanded": lambda text: (
-        demanded_kind(f"How much is {text}"),
+        demanded_kind(f"How much is {text}", frozenset({"money"})),
         [may_answer(text, kind, text) for kind in ("money", "phone", "email")],
     ),
     "plain": lambda text: (plain(text), list_text(text), row_text(text, ["A"])),

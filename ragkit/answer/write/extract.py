@@ -160,7 +160,7 @@ def pick(
     """
     parsed = read_question(question)
     ranked = score_candidates(parsed, list_candidates(passages[:MAX_PASSAGES]))
-    if kind := demanded_kind(question):
+    if kind := demanded_kind(parsed.text, parsed.kinds):
         ranked = [scored for scored in ranked if _may_be(scored.candidate, kind)]
     if meaning is not None:
         ranked = rescore_by_meaning(query or question, ranked, meaning)
