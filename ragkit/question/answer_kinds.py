@@ -30,11 +30,13 @@ INTERROGATIVE = re.compile(
     re.IGNORECASE,
 )
 
+# The end of a question; a follow-up has words of the question before in brackets behind it.
+_END = r"(?:\W*$|\s*[?？(])"
 # An amount asked for in Chinese, whose words of money alone may ask for something else; in
 # simplified script, into which questions are folded.
 _HOW_MUCH_MONEY = (
-    "多少[钱元块]|几块钱|贵不贵|[啥么]价(?!值)|咋卖|怎么卖呢?\\W*$"
-    "|(?:价格|价钱|费用|租金|押金|工资|薪水|票价|房租|月租|学费|会费|运费)(?:[^，。？]{0,6}多少|呢?\\W*$)"
+    rf"多少[钱元块]|几块钱|贵不贵|[啥么]价(?!值)|咋卖|怎么卖呢?{_END}"
+    rf"|(?:价格|价钱|费用|租金|押金|工资|薪水|票价|房租|月租|学费|会费|运费)(?:[^，。？]{{0,6}}多少|呢?{_END})"
 )
 _CUES: dict[Kind, re.Pattern[str]] = {
     "why": re.compile(r"为什么|為什麼|为啥|為啥|凭啥|憑啥|为何|為何|什[么麼]原因|\bwhy\b", re.I),
@@ -136,23 +138,23 @@ _DEMANDS: dict[Kind, re.Pattern[str]] = {
     "money": re.compile(
         rf"{_HOW_MUCH_MONEY}"
         r"|\bhow much (?:money|(?:is|are|was|were)\b(?! (?:left|needed|too))|for\b)"
-        r"|\bhow much\b[^?]{0,80}\b(?:costs?|pay|paid|charged?|spen[dt]|owe|earn)\b|\bhow much\W*$"
-        r"|\b(?:costs?|price|fares?|fees?|rent|deposit)\W*$|\b(?:price|cost) (?:of|for|per)\b"
+        r"|\bhow much\b[^?]{0,80}\b(?:costs?|pay|paid|charged?|spen[dt]|owe|earn)\b"
+        rf"|\bhow much{_END}|\b(?:costs?|price|fares?|fees?|rent|deposit){_END}|\b(?:price|cost) (?:of|for|per)\b"
         r"|\bwhat(?:'?s| is| are| was| were) (?:the |your |their |his |her |its )?(?:\w+ ){0,2}"
         r"(?:price|cost|fees?|fare|rent|deposit|salary|charge)\b(?! for\b)"
         r"|\bwhat (?:does|do|did|will|would) [^?]{1,60}\bcost\b",
         re.I,
     ),
     "phone": re.compile(
-        r"(?:电话|手机)号|(?<![打接用通])(?:电话|热线|传真|联系方式)[是为有]?(?:多少|几|啥|什么|没有|呢)*\W*$"
+        rf"(?:电话|手机)号|(?<![打接用通])(?:电话|热线|传真|联系方式)[是为有]?(?:多少|几|啥|什么|没有|呢)*{_END}"
         r"|哪[个支部]电话|打(?:哪|什么|几)[^，。？]{0,4}电话"
         r"|\b(?:phone|telephone|mobile|cell(?: ?phone)?|fax|hotline) ?(?:numbers?|no|nr)\b"
-        r"|\bwhat(?:'?s| is) [^?]{0,40}\b(?:phone|telephone|hotline)\W*$",
+        rf"|\bwhat(?:'?s| is) [^?]{{0,40}}\b(?:phone|telephone|hotline){_END}",
         re.I,
     ),
     "email": re.compile(
-        r"(?:邮箱|电邮|邮件地址)(?:地址)?[是为有]?(?:多少|啥|什么|哪个|没有|呢)*\W*$"
-        r"|\bwhat(?:'?s| is| are| was) [^?]{0,60}\be-?mail\W*$|\be-?mail address\b"
+        rf"(?:邮箱|电邮|邮件地址)(?:地址)?[是为有]?(?:多少|啥|什么|哪个|没有|呢)*{_END}"
+        rf"|\bwhat(?:'?s| is| are| was) [^?]{{0,60}}\be-?mail{_END}|\be-?mail address\b"
         r"|\bwhich e-?mail\b",
         re.I,
     ),

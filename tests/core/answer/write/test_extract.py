@@ -329,6 +329,10 @@ def test_what_a_question_expects() -> None:
         ("phone", ("物业的电话是多少？", "電話號碼？", "该打哪个电话")),
         ("email", ("What is the secretary's email?", "Which email do I use?")),
         ("email", ("客服邮箱是什么", "電郵是什麼？")),
+        # Follow-ups, with words of the question before.
+        ("phone", ("电话多少？ (图书馆 关门)", "电话多少 (图书馆)")),
+        ("email", ("邮箱呢？ (图书馆)", "What's their email? (bakery open)")),
+        ("money", ("门票怎么卖？ (图书馆)", "and the price? (bakery)")),
         (
             None,
             (
