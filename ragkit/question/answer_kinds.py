@@ -139,7 +139,8 @@ _DEMANDS: dict[Kind, re.Pattern[str]] = {
         rf"{_HOW_MUCH_MONEY}"
         r"|\bhow much (?:money|(?:is|are|was|were)\b(?! (?:left|needed|too))|for\b)"
         r"|\bhow much\b[^?]{0,80}\b(?:costs?|pay|paid|charged?|spen[dt]|owe|earn)\b"
-        rf"|\bhow much{_END}|\b(?:costs?|price|fares?|fees?|rent|deposit){_END}|\b(?:price|cost) (?:of|for|per)\b"
+        rf"|\bhow much{_END}|\b(?:costs?|price|fares?|fees?|rent|deposit){_END}"
+        r"|\b(?:price|cost) (?:of|for|per)\b"
         r"|\bwhat(?:'?s| is| are| was| were) (?:the |your |their |his |her |its )?(?:\w+ ){0,2}"
         r"(?:price|cost|fees?|fare|rent|deposit|salary|charge)\b(?! for\b)"
         r"|\bwhat (?:does|do|did|will|would) [^?]{1,60}\bcost\b",
