@@ -33,11 +33,18 @@ print(before, priority.gives_way(), *niceness)
 
 
 @pytest.fixture
-def sleeping() -> Iterator[int]:
+def waiting() -> Iterator[int]:
     """The number of a process that waits, and leads a session."""
-    with subprocess.Popen(["sleep", "600"], start_new_session=True) as child:
+    pipe = subprocess.PIPE
+    with subprocess.Popen(["cat"], stdin=pipe, stdout=pipe, start_new_session=True) as child:
+        assert child.stdin is not None
+        assert child.stdout is not None
+        # Linux names a process after its program a moment after Popen returns: what cat answers,
+        # it answers under its name.
+        child.stdin.write(b"ready\n")
+        child.stdin.flush()
+        assert child.stdout.readline() == b"ready\n"
         yield child.pid
-        child.kill()
 
 
 def session_priority(process: int) -> int:
@@ -53,21 +60,21 @@ def test_a_process_gives_way_with_its_threads_children_and_session() -> None:
     assert printed == "False True" + f" {priority.NICENESS}" * 4 + "\n"
 
 
-def test_a_process_of_the_named_program_is_lowered_with_its_session(sleeping: int) -> None:
-    priority.lower(sleeping, "sleep")
-    assert os.getpriority(os.PRIO_PROCESS, sleeping) == priority.NICENESS
-    assert session_priority(sleeping) == priority.NICENESS
+def test_a_process_of_the_named_program_is_lowered_with_its_session(waiting: int) -> None:
+    priority.lower(waiting, "cat")
+    assert os.getpriority(os.PRIO_PROCESS, waiting) == priority.NICENESS
+    assert session_priority(waiting) == priority.NICENESS
 
 
-def test_a_process_of_another_program_is_left_as_it_is(sleeping: int) -> None:
-    priority.lower(sleeping, "postgres")
-    assert os.getpriority(os.PRIO_PROCESS, sleeping) == os.getpriority(os.PRIO_PROCESS, 0)
+def test_a_process_of_another_program_is_left_as_it_is(waiting: int) -> None:
+    priority.lower(waiting, "postgres")
+    assert os.getpriority(os.PRIO_PROCESS, waiting) == os.getpriority(os.PRIO_PROCESS, 0)
 
 
-def test_a_process_that_gives_way_more_stays_so(sleeping: int) -> None:
-    os.setpriority(os.PRIO_PROCESS, sleeping, 15)
-    priority.lower(sleeping, "sleep")
-    assert os.getpriority(os.PRIO_PROCESS, sleeping) == 15
+def test_a_process_that_gives_way_more_stays_so(waiting: int) -> None:
+    os.setpriority(os.PRIO_PROCESS, waiting, 15)
+    priority.lower(waiting, "cat")
+    assert os.getpriority(os.PRIO_PROCESS, waiting) == 15
 
 
 def test_a_process_that_has_ended_is_no_error() -> None:
