@@ -21,6 +21,7 @@ from typer.testing import CliRunner
 
 from ragkit.cli.main import main
 from ragkit.settings import settings
+from ragkit.system import priority
 
 
 @dataclass(frozen=True)
@@ -90,6 +91,7 @@ def run(
     ):
         patch.setattr(sys, "argv", ["ragkit", *arguments])
         patch.setattr(settings, "_noticed", set())  # each command is as a process of its own
+        patch.setattr(priority, "give_way", lambda: None)  # this process could not take it back
         try:
             main()
         except SystemExit as exit:

@@ -36,16 +36,20 @@ def ragkit(database_url: str, tmp_path_factory: pytest.TempPathFactory) -> Itera
         conn.execute(sql.SQL("DROP DATABASE {} WITH (FORCE)").format(name))
 
 
-def test_a_command_that_is_run_here_leaves_logging_as_it_was(
+def test_a_command_that_is_run_here_leaves_logging_and_priority_as_they_were(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """A log line that comes after it would be written to a stream that is closed."""
+    """A later log line would be written to a closed stream; later tests would give way."""
     monkeypatch.setattr("os._exit", sys.exit)  # which `ragkit worker` ends by
     monkeypatch.setattr("ragkit_ingest.worker.worker.work", lambda *_, until_empty: sys.exit(0))
     root = logging.getLogger()
-    before = root.handlers[:], root.level
+
+    def state() -> tuple[list[logging.Handler], int, int]:
+        return root.handlers[:], root.level, os.getpriority(os.PRIO_PROCESS, 0)
+
+    before = state()
     assert run("worker").returncode == 0
-    assert (root.handlers, root.level) == before
+    assert state() == before
 
 
 def test_ask_quotes_exactly_what_documents_show_prints(ragkit: Commands) -> None:

@@ -108,7 +108,8 @@ def test_it_serves_takes_uploads_in_and_ends_with_everything(
             check_upload(client)
             own = os.getpriority(os.PRIO_PROCESS, 0)
             niceness = [os.getpriority(os.PRIO_PROCESS, pid) for pid in children]
-            assert niceness == [own, own, priority.NICENESS], "the worker gives way"
+            lowered = max(own, priority.NICENESS)
+            assert niceness == [own, own, lowered], "the worker gives way"
             body = {"model": "ragkit", "messages": [{"role": "user", "content": QUESTION}]}
             sent = body | {"stream": True}
             with client.stream("POST", "/v1/chat/completions", json=sent) as answer:
