@@ -107,5 +107,6 @@ def _tell_of_dashes(error: Any) -> None:
         return
     words = [param for param in error.ctx.command.params if param.param_type_name == "argument"]
     if words:
-        place = f"{error.ctx.command_path} -- {words[0].name.upper()}"
-        error.message += f". A word that begins with a dash comes after two: {place}"
+        command = f"{error.ctx.command_path} -- {words[0].name.upper()}"
+        advice = ". For a word that begins with a dash, write -- before it: {command}"
+        error.message += say(advice, command=command)

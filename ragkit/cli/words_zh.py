@@ -21,6 +21,10 @@ TEXTS: Final[Mapping[str, str]] = {
     # The summary of `ragkit ingest`.
     "Added: {documents}": "新增：{documents}",
     "Added: nothing": "新增：无",
+    ". For a word that begins with a dash, write -- before it: {command}": (
+        "。以 - 开头的词请写在 -- 之后：{command}"
+    ),
+    "No files were found.": "没有找到文件。",
     "to have them written: start a model server and set RAGKIT_LLM_URL, to Ollama for example"
     " http://127.0.0.1:11434/v1": (
         "如需由语言模型撰写回答：启动模型服务并设置 RAGKIT_LLM_URL，"

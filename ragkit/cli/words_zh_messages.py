@@ -15,7 +15,7 @@ MESSAGES: Final[Mapping[str, str]] = {
     "Nothing is ingested yet: ragkit ingest FOLDER": (
         "还没有读入任何文档，请先运行：ragkit ingest 文件夹"
     ),
-    "There is no collection {name}, but {others}: choose one with --collection NAME.": (
+    "There is no collection {name}, only {others}: choose one with --collection NAME.": (
         "没有文档集 {name}，现有 {others}：请用 --collection 名称 选择。"
     ),
     "Collection {name} has no documents: take some in with `ragkit ingest PATH"

@@ -18,10 +18,18 @@ FUNCTION_WORDS = (
     r"|he|she|it|we|they|me|my|your|his|her|its|our|their|them|this|that|these|those|there|many|much"
     r"|some|any|please|tell|s|t)\b"
 )
+# Verbs with "not", and the short forms of verbs after an apostrophe; a question is often typed
+# without the apostrophe, which `_spell_out` puts in.
+_NEGATED = "is|are|was|were|do|does|did|has|have|had|ca|could|wo|would|should|must|need"
+_CONTRACTION = rf"\b(?:{_NEGATED})n['’]t\b|(?<=\w['’])(?:ve|re|ll|d|m)\b"
+_WITHOUT_APOSTROPHE = re.compile(
+    rf"\b(?i:((?:{_NEGATED})n)(t)|(who|what|when|where|why|how|that|there)(s)"
+    r"|(you|they|we)(ve)|(you|they)(re|ll))\b|\b([Ii])(m)\b|\b(i)(ve)\b"
+)
 # Polite phrases, and verbs without content.
 _POLITE_WORDS = (
     r"\b(?:hi|hello|hey|dear|thanks|thank|cheers|sorry|excuse|kindly|know|say|want|wanna|wondering"
-    r"|wonder|need|like|get|got|going|gonna|supposed|just|really|actually|mean|if|so|ok|okay|per|until|happens?|happened|things?|stuff|back|comes?|lets?|ones?"
+    r"|wonder|need|like|get|got|going|gonna|supposed|just|really|actually|mean|if|so|ok|okay|per|until|happens?|happened|things?|stuff|back|comes?|lets?|ones?|then"
     r"|(?<=how )(?:long|often|far|old|soon|late|early))\b"
 )
 _CJK_POLITE = (
@@ -33,7 +41,7 @@ _CJK_POLITE = (
     r"|目前|凭啥|憑啥|为啥|為啥|怎么算|怎麼算|咋样|咋"
 )
 _BREAK = re.compile(
-    rf"{_CJK_POLITE}|{INTERROGATIVE.pattern}|{FUNCTION_WORDS}|{_POLITE_WORDS}|[的是在有由被]|[^\w\s]",
+    rf"{_CJK_POLITE}|{INTERROGATIVE.pattern}|{_CONTRACTION}|{FUNCTION_WORDS}|{_POLITE_WORDS}|[的是在有由被]|[^\w\s]",
     re.I,
 )
 # Characters of grammar, in both scripts.
@@ -63,7 +71,7 @@ class Question:
 
     Terms are the analyser's and, in addition to CJK pairs, their single characters. `content` holds
     the analyser's own terms alone. `runs` are the stretches of CJK characters with content, folded
-    as the analyser folds them; `text` is the original.
+    as the analyser folds them; `text` is the original, with the apostrophes that it lacks.
     """
 
     text: str
@@ -96,8 +104,10 @@ def read_question(text: str) -> Question:
 
     >>> sorted(read_question("Who wrote the Tale of Genji?").content)
     ['genji', 'tale', 'wrote']
+    >>> sorted(read_question("whats the fine if i dont pay").content)
+    ['fine', 'pay']
     """
-    text = text[:MAX_QUESTION_CHARS]
+    text = _spell_out(text[:MAX_QUESTION_CHARS])
     folded = _fold_weekdays(fold_variants(text))
     parts = [part for part in _BREAK.split(folded) if part and analyse(part)]
     return Question(
@@ -108,6 +118,11 @@ def read_question(text: str) -> Question:
         kinds=expected_kinds(text),
         runs=tuple(run for part in parts for run in _content_runs(part)),
     )
+
+
+def _spell_out(text: str) -> str:
+    """Put in apostrophes that were left out: "whats" is "what's"."""
+    return _WITHOUT_APOSTROPHE.sub(lambda match: "'".join(filter(None, match.groups())), text)
 
 
 def is_function_character(character: str) -> bool:

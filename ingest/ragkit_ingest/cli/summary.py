@@ -22,7 +22,11 @@ def summary(report: IngestReport) -> Iterator[str]:
     >>> list(summary(IngestReport(added=1, unchanged=2, chunks=3, seconds=0.5)))
     ['Added: 1 document (3 passages)', 'Unchanged: 2 documents', 'Time: 0.5 s']
     """
-    yield from _count_lines(report) or [say("Added: nothing")]
+    lines = _count_lines(report)
+    if not lines:
+        is_empty = not (report.notes or report.notices or report.skipped or report.failures)
+        lines = [say("No files were found." if is_empty else "Added: nothing")]
+    yield from lines
     yield from note_lines(report.notes)
     yield from report.notices
     yield from skipped_lines(report.skipped_by_reason, report.skipped_files)

@@ -1,4 +1,4 @@
-"""Answer greetings, thanks and marks without a word, without a search."""
+"""Answer greetings, thanks and what documents there are, without a search."""
 
 from __future__ import annotations
 
@@ -13,8 +13,9 @@ if TYPE_CHECKING:
     from ragkit.contracts import Store
 
 EXAMPLES: Final = 3  # documents that a greeting names
+LISTED: Final = 20  # documents that are named where they are asked for; arbitrary
 _MAX_CHARS: Final = 60
-_MAX_LISTED: Final = 1000  # documents; a larger collection's are not named
+_MAX_DOCUMENTS: Final = 1000  # a larger collection's are not named
 _MAX_TITLE_CHARS: Final = 60
 
 _EDGES: Final = " \t\r\n.,;:!?~…。，；：！？～、👋🙏😊🙂"
@@ -29,10 +30,19 @@ _GREETING: Final = re.compile(
 )
 _HELP: Final = re.compile(
     r"(?:help(?: me)?|(?:who|what) are you|what can (?:you do|i ask(?: you)?)|how does this work"
-    r"|what is this|(?:what|which) (?:documents|files) (?:do you (?:have|know)|are (?:there|here))"
-    r"|(?:你|这里|這裡)?(?:都)?(?:有|知道)(?:哪些|什么|什麼)(?:文档|文檔|文件)"
-    r"|你是谁|你是誰|你能做什么|你能做什麼|能问什么|能問什麼|我能问什么|我能問什麼"
-    r"|可以问什么|可以問什麼|你会什么|你會什麼|怎么用|怎麼用|帮助|幫助)",
+    r"|what is this|are you (?:a |an )?(?:bot|robot|machine|human|person|ai|real)"
+    r"|你是谁|你是誰|你是(?:个|個)?(?:机器人|機器人|真人|人工智能|ai)[吗嗎]|你能做什么|你能做什麼|能问什么|能問什麼|我能问什么|我能問什麼"
+    r"|你能[干幹](?:啥|嘛|什[么麼])|你叫什[么麼](?:名字)?"
+    r"|可以问什么|可以問什麼|你会什么|你會什麼|(?:你)?(?:怎么|怎麼)用你?|帮助|幫助)",
+    re.IGNORECASE,
+)
+_DOCUMENTS: Final = re.compile(
+    r"(?:(?:what|which|how many) (?:documents|files) (?:do (?:you|i|we) (?:have|know)"
+    r"|are (?:there|here)|have you (?:got|read))"
+    r"|(?:please )?(?:list|show)(?: me)?(?: all)?(?: the| my| our| your)? (?:documents|files)"
+    r"|(?:你|我|我们|我們|这里|這裡|现在|現在)*(?:都|一共|总共|總共)?(?:有|知道|读过|讀過)了?"
+    r"(?:哪些|什么|什麼|几个|幾個|几份|幾份|多少个?|多少個|多少份)(?:文档|文檔|文件)"
+    r"|(?:请|請)?列出(?:所有|全部)?的?(?:文档|文檔|文件)|(?:文档|文檔|文件)(?:列表|清单|清單))[了呢啊呀]?",
     re.IGNORECASE,
 )
 _THANKS: Final = re.compile(
@@ -40,7 +50,7 @@ _THANKS: Final = re.compile(
     r"(?: a lot| so much| very much)?(?: for (?:your|the) (?:help|answer|time))?"
     r"|got it|i see|cool|太好了|太棒了|谢了|謝了"
     r"|that (?:helped|helps|was helpful|is all|'s all)(?: a lot)?|great|perfect|ok|okay|good|nice"
-    r"|(?:谢谢|謝謝|多谢|多謝|(?:非常|十分)?(?:感谢|感謝))(?:你|您)?(?:的?(?:帮助|幫助|回答))?[了啦啊呀]?|好的?|明白了?|知道了|收到)",
+    r"|(?:谢谢|謝謝|多谢|多謝|(?:非常|十分)?(?:感谢|感謝))(?:你|您)?(?:的?(?:帮助|幫助|回答))?[了啦啊呀]?|好的?|明白了?|知道了|收到|辛苦了?|嗯+)",
     re.IGNORECASE,
 )
 
@@ -50,15 +60,20 @@ _OPENINGS: Final = {
         "I answer questions from your documents, and show where each answer stands.",
         "我根据您的文档回答问题，并注明出处。",
     ),
+    "documents": ("", ""),
     "thanks": ("You are welcome.", "不客气！"),
 }
 _BYE: Final = re.compile(
-    r"(?:good)?bye|good night|see you(?: later)?|再见|再見|拜拜|回头见|回頭見|晚安", re.IGNORECASE
+    r"(?:(?:ok(?:ay)?|thanks|thank you|alright|well) )?(?:(?:good)?bye(?: bye)?|good night"
+    r"|see you(?: later)?)|再见|再見|拜拜|回头见|回頭見|晚安",
+    re.IGNORECASE,
 )
 
 
 def is_greeting(question: str) -> bool:
-    """Tell whether a question is only a greeting or thanks, asks for help, or has no word.
+    """Tell whether a question is a greeting, thanks or without a word, or asks for help.
+
+    Asking which documents there are is asking for help, too.
 
     >>> is_greeting("Hi!"), is_greeting("谢谢您"), is_greeting("hi, when does the lease end?")
     (True, True, False)
@@ -71,15 +86,15 @@ def is_greeting(question: str) -> bool:
 def greet(question: str, store: Store, collection: str, *, names_documents: bool) -> str:
     """Answer a greeting with examples of what a collection can be asked, naming some documents.
 
-    Those in the greeting's language come first. Raises NotFoundError where there are collections,
-    but not this one.
+    Where the documents are asked for, up to 20 are named. Those in the greeting's language come
+    first. Raises NotFoundError where there are collections, but not this one.
     """
     counts = {row.name: row.documents for row in store.collections()}
     if counts and collection not in counts:
         list(store.documents(collection))  # raises: it says which collections there are
     documents = counts.get(collection, 0)
     titles: list[str] = []
-    if names_documents and 0 < documents <= _MAX_LISTED:
+    if names_documents and 0 < documents <= _MAX_DOCUMENTS:
         language = "zh" if _is_chinese(question) else "en"
         listed = sorted(store.documents(collection), key=lambda row: row.language != language)
         titles = [document.title or PurePath(document.uri).name for document in listed]
@@ -91,36 +106,52 @@ def write_greeting(question: str, collection: str, titles: Sequence[str], docume
 
     >>> print(write_greeting("hello", "default", ["Lease", "Handbook"], 8))
     Hello! Ask me what your 8 documents say, for example about “Lease” or “Handbook”.
+    >>> write_greeting("which documents are there?", "default", ["Lease", "Handbook"], 2)
+    'There are 2 documents: “Lease”, “Handbook”.'
     >>> write_greeting("谢谢", "default", [], 0)
     '不客气！文档集“default”里还没有文档，请先添加。'
     """
-    chinese = _is_chinese(question)
-    if _kind(question) == "bye":
+    kind, chinese = _kind(question), _is_chinese(question)
+    if kind == "bye":
         return "再见！" if chinese else "Goodbye!"
-    examples = [title[:_MAX_TITLE_CHARS] for title in titles[:EXAMPLES]]
-    if chinese:
-        traditional = is_traditional(question)
-        return _chinese(_kind(question), collection, examples, documents, traditional=traditional)
-    opening = _OPENINGS[_kind(question)][0]
+    named = [title[:_MAX_TITLE_CHARS] for title in titles]
+    named = named[: LISTED if kind == "documents" else EXAMPLES]
+    is_complete = len(named) == len(titles)
+    if not chinese:
+        return _english(kind, collection, named, documents, is_complete=is_complete)
+    text = _chinese(kind, collection, named, documents, is_complete=is_complete)
+    return text.translate(_TO_TRADITIONAL) if is_traditional(question) else text
+
+
+def _english(
+    kind: str, collection: str, titles: Sequence[str], documents: int, *, is_complete: bool
+) -> str:
+    opening = f"{_OPENINGS[kind][0]} ".lstrip()
     if not documents:
-        return f"{opening} The collection “{collection}” has no documents yet: add some first."
-    quoted = [f"“{title}”" for title in examples]
+        return f"{opening}The collection “{collection}” has no documents yet: add some first."
+    quoted = [f"“{title}”" for title in titles]
+    if kind == "documents":
+        listed = ": " * bool(titles) + ", ".join(quoted) + ", among others" * (not is_complete)
+        are = "is 1 document" if documents == 1 else f"are {documents:,} documents"
+        return f"There {are}{listed}."
     listing = " or ".join(filter(None, (", ".join(quoted[:-1]), *quoted[-1:])))
-    about = f", for example about {listing}" if examples else ""
+    about = f", for example about {listing}" if titles else ""
     count = "document says" if documents == 1 else f"{documents:,} documents say"
-    return f"{opening} Ask me what your {count}{about}."
+    return f"{opening}Ask me what your {count}{about}."
 
 
 def _chinese(
-    kind: str, collection: str, examples: Sequence[str], documents: int, *, traditional: bool
+    kind: str, collection: str, titles: Sequence[str], documents: int, *, is_complete: bool
 ) -> str:
     opening = _OPENINGS[kind][1]
-    if documents:
-        about = f"，例如关于{'、'.join(f'《{title}》' for title in examples)}" if examples else ""
-        text = f"{opening}您可以就这{documents}份文档的内容提问{about}。"
-    else:
-        text = f"{opening}文档集“{collection}”里还没有文档，请先添加。"
-    return text.translate(_TO_TRADITIONAL) if traditional else text
+    if not documents:
+        return f"{opening}文档集“{collection}”里还没有文档，请先添加。"
+    listing = "、".join(f"《{title}》" for title in titles)
+    if kind == "documents":
+        listed = "：" * bool(titles) + listing + "等" * (not is_complete)
+        return f"共有{documents}份文档{listed}。"
+    about = f"，例如关于{listing}" if titles else ""
+    return f"{opening}您可以就这{documents}份文档的内容提问{about}。"
 
 
 def _is_chinese(question: str) -> bool:
@@ -142,7 +173,7 @@ def _kind(question: str) -> str:
     kinds = [_kind_of(part) for part in parts if part]
     if not kinds or "" in kinds:
         return ""
-    return kinds[-1] if kinds[-1] in {"thanks", "bye"} else kinds[0]
+    return next((kind for kind in reversed(kinds) if kind != "greeting"), "greeting")
 
 
 def _kind_of(text: str) -> str:
@@ -150,6 +181,8 @@ def _kind_of(text: str) -> str:
         return "greeting"
     if _HELP.fullmatch(text):
         return "help"
+    if _DOCUMENTS.fullmatch(text):
+        return "documents"
     if _BYE.fullmatch(text):
         return "bye"
     return "thanks" if _THANKS.fullmatch(text) else ""

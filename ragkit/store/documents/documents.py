@@ -204,7 +204,7 @@ def no_collection(session: Session, name: str) -> NotFoundError:
     hidden = len(names) - _MAX_NAMES
     text = ", ".join(names[:_MAX_NAMES]) + (f" and {hidden} more" if hidden > 0 else "")
     return NotFoundError(
-        f"There is no collection {name!r}, but {text}: choose one with --collection NAME."
+        f"There is no collection {name!r}, only {text}: choose one with --collection NAME."
     )
 
 

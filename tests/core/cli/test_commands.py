@@ -243,11 +243,15 @@ def test_a_mistake_is_one_line_with_the_remedy(
 def test_a_query_that_begins_with_a_dash_is_told_its_place(ragkit: Commands) -> None:
     done = ragkit("search", "-rudder", code=2)
     line = done.stderr.splitlines()[-1]
-    assert line.startswith("Error: No such option: -r. A word that begins with a dash comes after")
-    assert line.endswith("ragkit search -- QUERY")
+    assert line == (
+        "Error: No such option: -r. For a word that begins with a dash, write -- before it:"
+        " ragkit search -- QUERY"
+    )
+    line = ragkit("search", "-rudder", code=2, LC_ALL="zh_CN.UTF-8").stderr.splitlines()[-1]
+    assert "以 - 开头的词请写在 -- 之后：ragkit search -- QUERY" in line
     assert "leave.md" in ragkit("search", "--", "-leave").stdout
     assert "--collection" in ragkit("search", "x", "--colection", "y", code=2).stderr
-    assert "after two" not in ragkit("doctor", "-z", code=2).stderr
+    assert "begins with a dash" not in ragkit("doctor", "-z", code=2).stderr
 
 
 def test_a_database_that_is_down_is_one_line(ragkit: Commands) -> None:

@@ -48,11 +48,11 @@ def test_where_there_are_other_collections_they_are_named(ragkit: Commands) -> N
     for name in "abcdefg":
         ragkit("collections", "create", name)
     assert ragkit.error("documents", "list", code=2) == (
-        "ragkit: There is no collection 'default', but 'a', 'b', 'c', 'd', 'e' and 2 more:"
+        "ragkit: There is no collection 'default', only 'a', 'b', 'c', 'd', 'e' and 2 more:"
         " choose one with --collection NAME."
     )
     assert ragkit.error("ask", "-c", "nosuch", "hello", code=2) == (
-        "ragkit: There is no collection 'nosuch', but 'a', 'b', 'c', 'd', 'e' and 2 more:"
+        "ragkit: There is no collection 'nosuch', only 'a', 'b', 'c', 'd', 'e' and 2 more:"
         " choose one with --collection NAME."
     )
 

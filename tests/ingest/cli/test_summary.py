@@ -41,7 +41,7 @@ FAILURE = Failure("/x/制度.pdf", "parse", "the file is empty (0 bytes)")
                 "Time: 0.1 s",
             ],
         ),
-        (IngestReport(seconds=0.1), ["Added: nothing", "Time: 0.1 s"]),
+        (IngestReport(seconds=0.1), ["No files were found.", "Time: 0.1 s"]),
         (
             IngestReport(
                 added=1,

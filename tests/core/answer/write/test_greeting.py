@@ -19,7 +19,11 @@ from ragkit.testing import FakeEmbedder, FakeLanguageModel, FakeStore, fill, new
      "Thank you!", "help", "What can you do?", "你好", "您好！", "大家好", "早上好",
      "谢谢", "好的，谢谢您！", "謝謝", "谢谢你啊", "谢谢您的帮助！", "你能做什么？",
      "在吗？", "再见", "bye!", "got it", "No thanks.", "太好了，谢谢你", "非常感谢", "谢了", "晚安",
-     "good night", "What documents do you have?", "Which files are there?", "你有哪些文档？"],
+     "good night", "What documents do you have?", "Which files are there?", "你有哪些文档？",
+     "which files have you read", "how many documents do you have?", "list all documents",
+     "show me the files", "有哪些文件", "列出所有文件", "这里有几个文档啊？", "ok bye",
+     "are you a robot?", "你是机器人吗？", "你叫什么名字？", "你能干啥", "怎么用你",
+     "辛苦了", "嗯"],
 )  # fmt: skip
 def test_greetings(text: str) -> None:
     assert is_greeting(text)
@@ -30,6 +34,7 @@ def test_greetings(text: str) -> None:
     ["hi, when does the lease end?", "hello world program", "help desk phone", "你好，租金多少？",
      "谢谢卡怎么写", "good morning routine", "who are you allowed to invite", "早班几点",
      "", " ", "ok button", "What documents do I need for a visa?", "申请签证要有哪些文件？",
+     "list the documents I need", "how many files does the cabinet hold", "你叫什么名字的人来修",
      "What can you do if the lamp is red?", "怎么用咖啡机", "h" * 5000],
 )  # fmt: skip
 def test_questions_are_no_greetings(text: str) -> None:
@@ -47,6 +52,9 @@ def test_questions_are_no_greetings(text: str) -> None:
                 " what your 2 documents say, for example about “Lease” or “a.md”."),
         ("？！", "我根据您的文档回答问题，并注明出处。您可以就这2份文档的内容提问，例如关于"
                  "《Lease》、《a.md》。"),
+        ("hi, which files do you have?", "There are 2 documents: “Lease”, “a.md”."),
+        ("有哪些文件", "共有2份文档：《Lease》、《a.md》。"),
+        ("這裡有哪些文檔？", "共有2份文檔：《Lease》、《a.md》。"),
         ("再见！", "再见！"),
         ("bye", "Goodbye!"),
         ("你好", "您好！您可以就这2份文档的内容提问，例如关于《Lease》、《a.md》。"),
@@ -71,6 +79,27 @@ def test_an_empty_collection_says_what_to_do() -> None:
     )
     assert kb.ask("hi").text == "Hello! The collection “mine” has no documents yet: add some first."
     assert kb.ask("你好").text == "您好！文档集“mine”里还没有文档，请先添加。"
+
+
+def test_documents_that_are_asked_for_are_named_up_to_20() -> None:
+    store = FakeStore()
+    fill(store, FakeEmbedder(), [new_document(f"{n:02}.md", "A.") for n in range(25)])
+    model = ChatGenerator(FakeLanguageModel("never asked"))
+    kb = KnowledgeBase(store, FakeEmbedder(), model, collection="default")
+    text = kb.ask("what files do you have").text
+    assert text.startswith("There are 25 documents: “00.md”, “01.md”")
+    assert text.endswith("“19.md”, among others.")
+    assert kb.ask("有哪些文件").text.endswith("《19.md》等。")
+
+
+def test_an_empty_collection_has_no_documents_to_name() -> None:
+    model = ChatGenerator(FakeLanguageModel(""))
+    kb = KnowledgeBase(FakeStore(), FakeEmbedder(), model, collection="mine")
+    assert (
+        kb.ask("what files do you have").text
+        == "The collection “mine” has no documents yet: add some first."
+    )
+    assert kb.ask("有哪些文件").text == "文档集“mine”里还没有文档，请先添加。"
 
 
 def test_documents_in_the_language_of_the_greeting_are_named_first() -> None:
