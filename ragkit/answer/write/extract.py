@@ -14,7 +14,7 @@ from ragkit.answer.write.semantic_scores import rescore_by_meaning
 from ragkit.answer.write.sentence_scores import Scored, score_candidates
 from ragkit.answer.write.spelling import respell
 from ragkit.question.answer_kinds import Kind, demanded_kind, may_answer
-from ragkit.question.reading import Question, read_question
+from ragkit.question.reading import Question, distinct_terms, read_question
 from ragkit.text.places import headings_at
 from ragkit.types import Citation, Draft, Hit, Turn
 
@@ -28,6 +28,7 @@ SAME = 0.8  # arbitrary: two sentences that share four terms of five count as th
 NEAR = 1.5
 NEAR_ELSEWHERE = 0.5  # of a sentence of another document
 ADDS = 0.25
+NAMED_SHARE = 0.5  # of the question's terms, by which it names a section; arbitrary
 ASKS_THE_SAME = 0.6  # of the question's words stand in a question that the document answers
 LEAST_COVERAGE = 0.6  # of the first one's; below, it only resembles the first
 
@@ -219,12 +220,22 @@ def _adds_to(question: Question, second: Scored, first: Scored) -> bool:
     if elsewhere:
         return second.coverage >= first.coverage and first.score - second.score <= NEAR_ELSEWHERE
     units = question.units
+    if _stands_elsewhere(units, second.candidate, first.candidate):
+        return False
     added = units & second.candidate.terms - first.candidate.reach
     if len(added) >= ADDS * len(units) > 0:
         return True
     if second.coverage < LEAST_COVERAGE * first.coverage:
         return False
     return first.score - second.score <= NEAR and (second.is_of_kind or not first.is_of_kind)
+
+
+def _stands_elsewhere(units: frozenset[str], second: Candidate, first: Candidate) -> bool:
+    """Tell whether a question names the first sentence's section, and the second is of another."""
+    if second.section == first.section:
+        return False
+    named = units & distinct_terms(" ".join(first.section))
+    return len(named - second.reach) >= NAMED_SHARE * len(units) > 0
 
 
 def _expand_list(question: Question, scored: Scored) -> Scored:

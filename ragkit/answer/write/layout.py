@@ -24,6 +24,7 @@ _MAX_QUESTION_CHARS: Final = 200
 
 _HEADING = re.compile(r"(#{1,6})[ \t]+(.*)$|(=)\s(.*)\s=$", re.DOTALL)
 _BOLD_LINE = re.compile(r"\*\*([^*]{1,200})\*\*[:：]?$|__([^_]{1,200})__[:：]?$")
+_BRACKETED_LINE = re.compile(r"【([^【】\n]{1,40})】[:：]?$|〖([^〖〗\n]{1,40})〗[:：]?$")
 _ITEM = re.compile(r"[ \t>]*(?:[-*+•]|\d{1,3}[.)、]|[(（]\d{1,3}[)）])(?:[ \t]+|(?<=[、）]))(?=\S)")
 _QUOTED_LINE = re.compile(r"(?:>[ \t]*)+")
 _TITLE_LINES = re.compile(
@@ -46,6 +47,7 @@ _LINE_END = re.compile(r"(?<![,，、;；(（\n])\n[ \t]*(?=[^\sa-z])")
 _ENUMERATED = re.compile(
     r"(?:[一二三四五六七八九十]{1,3}、|第[一二三四五六七八九十]{1,3}[条章节條節]|[(（][一二三四五六七八九十]{1,3}[)）])"
     r"[^。!！?？…;；:：,，|\n]{1,20}\Z"
+    r"|[议議][题題程][一二三四五六七八九十\d]{1,3}[:：、][^。!！?？…;；:：,，|\n]{1,30}\Z"
 )
 _YES_OR_NO_COLUMNS: Final = 14  # of an answer's first sentence that is no more than yes or no
 _LABELLED = re.compile(r"\n(?=[^\W\d_a-z][^:：\n|]{0,30}[:：][ \t]*\S)")
@@ -248,7 +250,7 @@ def _balanced(text: str, spans: Sequence[Span]) -> Iterator[Span]:
 
 
 def _heading(text: str, span: Span) -> tuple[int, str] | None:
-    """Return a heading's level and words; a bold line alone has the lowest level."""
+    """Return a heading's level and words; a line in bold or in brackets has the lowest level."""
     piece = text[span.start : span.end]
     if match := _HEADING.match(piece):
         level = len(match[1]) if match[1] else 1
@@ -256,6 +258,8 @@ def _heading(text: str, span: Span) -> tuple[int, str] | None:
     if "\n" in piece or not _is_line(text, span):
         return None
     if (match := _BOLD_LINE.match(piece)) and not piece.rstrip("*_:：").endswith(_ASKS):
+        return 7, match[1] or match[2]
+    if match := _BRACKETED_LINE.match(piece):
         return 7, match[1] or match[2]
     return None
 

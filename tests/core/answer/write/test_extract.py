@@ -131,6 +131,39 @@ def test_headings_head_rows_and_rules_are_never_quoted() -> None:
     assert not quotes & {"# The Harbour Bridge", "## Fees", "| Plan | Price | Seats |"}
 
 
+RECIPES = (
+    "外婆的菜谱\n\n"
+    "【红烧肉】\n材料：五花肉1000克。\n做法：\n"
+    "1. 五花肉切块，冷水下锅。\n2. 小火炒糖，放肉翻炒。\n\n"
+    "【酸梅汤】\n材料：乌梅50克，水3升。\n做法：材料泡半小时，大火烧开后小火煮40分钟。\n"
+)
+MINUTES_ZH = (
+    "议题一：充电棚\n会议决定建充电棚，预算48000元，由孙大伟负责。\n\n"
+    "议题二：垃圾分类\n投放时间为早上6:30到9:00。\n\n"
+    "議題三：端午节活动\n上午九点在小广场包粽子。\n"
+)
+
+
+def test_headings_in_brackets_and_numbered_topics_are_headings() -> None:
+    quotes = {c.text for c in list_candidates([hit(RECIPES)]) if not c.is_title}
+    assert not [quote for quote in quotes if "【" in quote]
+    quotes = {c.text for c in list_candidates([hit(MINUTES_ZH)]) if not c.is_title}
+    assert len(quotes) == 3
+    assert not [quote for quote in quotes if quote.startswith(("议题", "議題"))]
+    assert first("正文", "他说【注意】要小心。正文如下。") == "正文如下。"
+
+
+def test_the_method_of_another_recipe_is_not_quoted() -> None:
+    assert "酸梅汤" not in answer("红烧肉怎么做", [hit(RECIPES)]).text
+    assert "泡半小时" not in answer("红烧肉怎么做", [hit(RECIPES)]).text
+    assert "五花肉" not in answer("酸梅汤怎么做", [hit(RECIPES)]).text
+
+
+def test_a_topic_is_answered_by_what_stands_below_it() -> None:
+    assert first("垃圾分类几点可以扔垃圾", MINUTES_ZH) == "投放时间为早上6:30到9:00。"
+    assert first("端午节活动在哪", MINUTES_ZH) == "上午九点在小广场包粽子。"
+
+
 PRICES = "# Fees\n\n| Plan | Price |\n| --- | --- |\n| Basic | 9 euros |\n| Team | 49 euros |\n"
 PRICES_ZH = "# 收费\n\n| 套餐 | 价格 |\n| --- | --- |\n| 基本 | 9元 |\n| 团队 | 49元 |\n"
 BOTH_PRICES = "Plan: Basic; Price: 9 euros\nPlan: Team; Price: 49 euros [1]"
