@@ -21,9 +21,6 @@ TEXTS: Final[Mapping[str, str]] = {
     # The summary of `ragkit ingest`.
     "Added: {documents}": "新增：{documents}",
     "Added: nothing": "新增：无",
-    ". For a word that begins with a dash, write -- before it: {command}": (
-        "。以 - 开头的词请写在 -- 之后：{command}"
-    ),
     "No files were found.": "没有找到文件。",
     "to have them written: start a model server and set RAGKIT_LLM_URL, to Ollama for example"
     " http://127.0.0.1:11434/v1": (
@@ -116,6 +113,9 @@ TEXTS: Final[Mapping[str, str]] = {
     "truncated PDF": "PDF 文件不完整",
     "it is a link that leads nowhere": "链接指向的文件不存在",
     # Wrong usage.
+    ". For a word that begins with a dash, write -- before it: {command}": (
+        "。以 - 开头的词请写在 -- 之后：{command}"
+    ),
     "{message} (`{command} --help` explains it)": "{message}（用法见 `{command} --help`）",
     # Tables.
     "number": "编号",

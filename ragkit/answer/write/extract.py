@@ -220,7 +220,7 @@ def _adds_to(question: Question, second: Scored, first: Scored) -> bool:
     if elsewhere:
         return second.coverage >= first.coverage and first.score - second.score <= NEAR_ELSEWHERE
     units = question.units
-    if _stands_elsewhere(units, second.candidate, first.candidate):
+    if _is_of_other_section(units, second.candidate, first.candidate):
         return False
     added = units & second.candidate.terms - first.candidate.reach
     if len(added) >= ADDS * len(units) > 0:
@@ -230,7 +230,7 @@ def _adds_to(question: Question, second: Scored, first: Scored) -> bool:
     return first.score - second.score <= NEAR and (second.is_of_kind or not first.is_of_kind)
 
 
-def _stands_elsewhere(units: frozenset[str], second: Candidate, first: Candidate) -> bool:
+def _is_of_other_section(units: frozenset[str], second: Candidate, first: Candidate) -> bool:
     """Tell whether a question names the first sentence's section, and the second is of another."""
     if second.section == first.section:
         return False

@@ -114,44 +114,41 @@ def write_greeting(question: str, collection: str, titles: Sequence[str], docume
     kind, chinese = _kind(question), _is_chinese(question)
     if kind == "bye":
         return "再见！" if chinese else "Goodbye!"
-    named = [title[:_MAX_TITLE_CHARS] for title in titles]
-    named = named[: LISTED if kind == "documents" else EXAMPLES]
-    is_complete = len(named) == len(titles)
-    if not chinese:
-        return _english(kind, collection, named, documents, is_complete=is_complete)
-    text = _chinese(kind, collection, named, documents, is_complete=is_complete)
-    return text.translate(_TO_TRADITIONAL) if is_traditional(question) else text
+    titles = [title[:_MAX_TITLE_CHARS] for title in titles]
+    if kind == "documents" and documents:
+        text = _list_documents(titles, documents, chinese=chinese)
+    elif chinese:
+        text = _OPENINGS[kind][1] + _chinese(collection, titles[:EXAMPLES], documents)
+    else:
+        text = f"{_OPENINGS[kind][0]} {_english(collection, titles[:EXAMPLES], documents)}".lstrip()
+    return text.translate(_TO_TRADITIONAL) if chinese and is_traditional(question) else text
 
 
-def _english(
-    kind: str, collection: str, titles: Sequence[str], documents: int, *, is_complete: bool
-) -> str:
-    opening = f"{_OPENINGS[kind][0]} ".lstrip()
-    if not documents:
-        return f"{opening}The collection “{collection}” has no documents yet: add some first."
-    quoted = [f"“{title}”" for title in titles]
-    if kind == "documents":
-        listed = ": " * bool(titles) + ", ".join(quoted) + ", among others" * (not is_complete)
-        are = "is 1 document" if documents == 1 else f"are {documents:,} documents"
-        return f"There {are}{listed}."
-    listing = " or ".join(filter(None, (", ".join(quoted[:-1]), *quoted[-1:])))
-    about = f", for example about {listing}" if titles else ""
-    count = "document says" if documents == 1 else f"{documents:,} documents say"
-    return f"{opening}Ask me what your {count}{about}."
-
-
-def _chinese(
-    kind: str, collection: str, titles: Sequence[str], documents: int, *, is_complete: bool
-) -> str:
-    opening = _OPENINGS[kind][1]
-    if not documents:
-        return f"{opening}文档集“{collection}”里还没有文档，请先添加。"
-    listing = "、".join(f"《{title}》" for title in titles)
-    if kind == "documents":
-        listed = "：" * bool(titles) + listing + "等" * (not is_complete)
+def _list_documents(titles: Sequence[str], documents: int, *, chinese: bool) -> str:
+    named, more = titles[:LISTED], len(titles) > LISTED
+    if chinese:
+        listed = "：" * bool(named) + "、".join(f"《{title}》" for title in named) + "等" * more
         return f"共有{documents}份文档{listed}。"
-    about = f"，例如关于{listing}" if titles else ""
-    return f"{opening}您可以就这{documents}份文档的内容提问{about}。"
+    listed = ": " * bool(named) + ", ".join(f"“{title}”" for title in named)
+    are = "is 1 document" if documents == 1 else f"are {documents:,} documents"
+    return f"There {are}{listed}{', among others' * more}."
+
+
+def _english(collection: str, examples: Sequence[str], documents: int) -> str:
+    if not documents:
+        return f"The collection “{collection}” has no documents yet: add some first."
+    quoted = [f"“{title}”" for title in examples]
+    listing = " or ".join(filter(None, (", ".join(quoted[:-1]), *quoted[-1:])))
+    about = f", for example about {listing}" if examples else ""
+    count = "document says" if documents == 1 else f"{documents:,} documents say"
+    return f"Ask me what your {count}{about}."
+
+
+def _chinese(collection: str, examples: Sequence[str], documents: int) -> str:
+    if not documents:
+        return f"文档集“{collection}”里还没有文档，请先添加。"
+    about = f"，例如关于{'、'.join(f'《{title}》' for title in examples)}" if examples else ""
+    return f"您可以就这{documents}份文档的内容提问{about}。"
 
 
 def _is_chinese(question: str) -> bool:

@@ -23,8 +23,10 @@ MAX_LIST_CHARS: Final = 1000  # arbitrary: about ten lines of a terminal
 _MAX_QUESTION_CHARS: Final = 200
 
 _HEADING = re.compile(r"(#{1,6})[ \t]+(.*)$|(=)\s(.*)\s=$", re.DOTALL)
-_BOLD_LINE = re.compile(r"\*\*([^*]{1,200})\*\*[:：]?$|__([^_]{1,200})__[:：]?$")
-_BRACKETED_LINE = re.compile(r"【([^【】\n]{1,40})】[:：]?$|〖([^〖〗\n]{1,40})〗[:：]?$")
+_MARKED_LINE = re.compile(
+    r"(?:\*\*([^*]{1,200})\*\*|__([^_]{1,200})__"
+    r"|【([^【】\n]{1,40})】|〖([^〖〗\n]{1,40})〗)[:：]?$"
+)
 _ITEM = re.compile(r"[ \t>]*(?:[-*+•]|\d{1,3}[.)、]|[(（]\d{1,3}[)）])(?:[ \t]+|(?<=[、）]))(?=\S)")
 _QUOTED_LINE = re.compile(r"(?:>[ \t]*)+")
 _TITLE_LINES = re.compile(
@@ -257,10 +259,8 @@ def _heading(text: str, span: Span) -> tuple[int, str] | None:
         return level, (match[2] or match[4] or "").strip(_MARKS + "#")
     if "\n" in piece or not _is_line(text, span):
         return None
-    if (match := _BOLD_LINE.match(piece)) and not piece.rstrip("*_:：").endswith(_ASKS):
-        return 7, match[1] or match[2]
-    if match := _BRACKETED_LINE.match(piece):
-        return 7, match[1] or match[2]
+    if (match := _MARKED_LINE.match(piece)) and not piece.rstrip("*_:：").endswith(_ASKS):
+        return 7, next(filter(None, match.groups()))
     return None
 
 
